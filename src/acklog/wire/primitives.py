@@ -1,0 +1,417 @@
+"""Kafka's primitive types: a bounds-checked reader and a writer, each in a legacy and a compact flavour.
+
+Strategy: a codec is written once for all versions. What differs between flexible versions (KIP-482: compact lengths,
+tagged fields) and older ones is in the class of the reader or writer that it gets from `reader` or `writer`:
+
+    message = reader(body, flexible=version >= 9)
+    acks, timeout = message.int16(), message.int32()
+    for _ in range(message.array(MINIMUM)):
+        name = message.string()
+        message.tags()
+
+Nothing in a message is believed: a length is compared with what is left before anything is allocated, and `array`
+refuses a number of elements for which there are not enough bytes. So what a reader allocates is bounded by a small
+multiple of the message. Every misfit raises ProtocolError; the struct module's and the buffer's own complaints are
+turned into it by `refusing_nonsense`, which each decoder is wrapped in.
+
+Sources: the Kafka protocol guide, "Protocol Primitive Types"; KIP-482 (flexible versions), KIP-893 (nullable structs).
+"""
+
+from __future__ import annotations
+
+import functools
+import struct
+from collections.abc import Callable, Iterable
+from typing import ParamSpec, TypeVar
+
+from acklog.errors import ProtocolError
+
+Buffer = bytes | bytearray | memoryview
+
+_BYTE = struct.Struct('>b')
+_SHORT = struct.Struct('>h')
+_INT = struct.Struct('>i')
+_LONG = struct.Struct('>q')
+_DOUBLE = struct.Struct('>d')
+
+P = ParamSpec('P')
+T = TypeVar('T')
+
+
+def refusing_nonsense(decode: Callable[P, T]) -> Callable[P, T]:
+    """Make `decode` raise ProtocolError where it runs over the end of its message or into text that is not UTF-8."""
+
+    @functools.wraps(decode)
+    def decode_or_refuse(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return decode(*args, **kwargs)
+        except (struct.error, IndexError) as error:
+            raise ProtocolError(f'message ends too early: {error}') from None
+        except UnicodeDecodeError as error:
+            raise ProtocolError(f'text is not UTF-8: {error}') from None
+
+    return decode_or_refuse
+
+
+class Reader:
+    """Reads a message from its beginning. `position` is the next byte to be read, `end` the first one behind.
+
+    This one reads the legacy types (versions that are not flexible); `tags` finds nothing there.
+    """
+
+    __slots__ = ('data', 'end', 'position')
+
+    def __init__(self, data: Buffer) -> None:
+        self.data = data if type(data) is memoryview else memoryview(data)
+        self.position = 0
+        self.end = len(data)
+
+    # numbers, the same in both flavours
+
+    def int8(self) -> int:
+        position = self.position
+        self.position = position + 1
+        return _BYTE.unpack_from(self.data, position)[0]  # type: ignore[no-any-return]
+
+    def int16(self) -> int:
+        position = self.position
+        self.position = position + 2
+        return _SHORT.unpack_from(self.data, position)[0]  # type: ignore[no-any-return]
+
+    def int32(self) -> int:
+        position = self.position
+        self.position = position + 4
+        return _INT.unpack_from(self.data, position)[0]  # type: ignore[no-any-return]
+
+    def int64(self) -> int:
+        position = self.position
+        self.position = position + 8
+        return _LONG.unpack_from(self.data, position)[0]  # type: ignore[no-any-return]
+
+    def float64(self) -> float:
+        position = self.position
+        self.position = position + 8
+        return _DOUBLE.unpack_from(self.data, position)[0]  # type: ignore[no-any-return]
+
+    def uint8(self) -> int:
+        return self.int8() & 0xFF
+
+    def uint16(self) -> int:
+        return self.int16() & 0xFFFF
+
+    def uint32(self) -> int:
+        return self.int32() & 0xFFFF_FFFF
+
+    def uint64(self) -> int:
+        return self.int64() & 0xFFFF_FFFF_FFFF_FFFF
+
+    def boolean(self) -> bool:
+        return self.int8() != 0
+
+    def uuid(self) -> bytes:
+        """16 bytes."""
+        return bytes(self.take(16))
+
+    def uvarint(self) -> int:
+        """Unsigned varint of at most 31 bits, which is what lengths, counts and tags can be."""
+        data, position = self.data, self.position
+        value = data[position]
+        position += 1
+        if value >= 0x80:
+            value &= 0x7F
+            for shift in (7, 14, 21, 28):
+                byte = data[position]
+                position += 1
+                value |= (byte & 0x7F) << shift
+                if byte < 0x80:
+                    break
+            else:
+                raise ProtocolError('a varint of more than five bytes')
+            if value > 0x7FFF_FFFF:
+                raise ProtocolError(f'a length or tag of {value}')
+        self.position = position
+        return value
+
+    def take(self, size: int) -> memoryview:
+        """View of the next `size` bytes (0 or more)."""
+        position = self.position
+        stop = position + size
+        if stop > self.end:
+            raise ProtocolError(f'{size} bytes announced, {self.end - position} left')
+        self.position = stop
+        return self.data[position:stop]
+
+    # lengths: the flavours differ. -1 stands for null
+
+    def text_length(self) -> int:
+        return self.int16()
+
+    def bytes_length(self) -> int:
+        return self.int32()
+
+    def array_length(self) -> int:
+        return self.int32()
+
+    def tags(self) -> None:
+        """Pass over the tagged fields that end a structure, whatever they are."""
+
+    def tagged(self) -> dict[int, memoryview]:
+        """Read the tagged fields that end a structure: tag -> contents."""
+        return {}
+
+    # what is built upon them
+
+    def string(self) -> str:
+        size = self.text_length()
+        if size < 0:
+            raise ProtocolError('null where there must be a text')
+        return str(self.take(size), 'utf-8')
+
+    def nullable_string(self) -> str | None:
+        size = self.text_length()
+        if size < 0:
+            _must_be_null(size)
+            return None
+        return str(self.take(size), 'utf-8')
+
+    def view(self) -> memoryview:
+        """Bytes, not copied: a view into the message."""
+        size = self.bytes_length()
+        if size < 0:
+            raise ProtocolError('null where there must be bytes')
+        return self.take(size)
+
+    def nullable_view(self) -> memoryview | None:
+        size = self.bytes_length()
+        if size < 0:
+            _must_be_null(size)
+            return None
+        return self.take(size)
+
+    def array(self, minimum: int) -> int:
+        """Number of elements that follow, each of at least `minimum` bytes (1 or more)."""
+        size = self.array_length()
+        if size < 0:
+            raise ProtocolError('null where there must be an array')
+        if size * minimum > self.end - self.position:
+            raise ProtocolError(f'{size} elements announced in {self.end - self.position} bytes')
+        return size
+
+    def nullable_array(self, minimum: int) -> int | None:
+        size = self.array_length()
+        if size < 0:
+            _must_be_null(size)
+            return None
+        if size * minimum > self.end - self.position:
+            raise ProtocolError(f'{size} elements announced in {self.end - self.position} bytes')
+        return size
+
+    def int32s(self) -> tuple[int, ...]:
+        """Array of int32."""
+        size = self.array(4)
+        position = self.position
+        self.position = position + 4 * size
+        return struct.unpack_from(f'>{size}i', self.data, position)
+
+    def done(self) -> None:
+        """To be called when all is read: what is left over is a mistake."""
+        if self.position != self.end:
+            raise ProtocolError(f'{self.end - self.position} bytes after the end of the message')
+
+
+class CompactReader(Reader):
+    """Reads the compact types and tagged fields of flexible versions."""
+
+    __slots__ = ()
+
+    def text_length(self) -> int:
+        # the uvarint of one byte once more: it is almost always one
+        size = self.data[self.position]
+        if size < 0x80:
+            self.position += 1
+            return size - 1
+        return self.uvarint() - 1
+
+    bytes_length = text_length
+    array_length = text_length
+
+    def tags(self) -> None:
+        if self.data[self.position] == 0:
+            self.position += 1
+        else:
+            self.tagged()
+
+    def tagged(self) -> dict[int, memoryview]:
+        # The count is not trusted with anything: each field takes two bytes at least, so it runs out of message.
+        count = self.uvarint()
+        fields = {}
+        while count:
+            tag = self.uvarint()
+            fields[tag] = self.take(self.uvarint())
+            count -= 1
+        return fields
+
+
+def _must_be_null(size: int) -> None:
+    if size != -1:
+        raise ProtocolError(f'a length of {size}')
+
+
+def reader(data: Buffer, *, flexible: bool) -> Reader:
+    """The reader for a message of a flexible or an older version."""
+    return CompactReader(data) if flexible else Reader(data)
+
+
+class Writer:
+    """Collects a message: small fields in one bytearray, large bytes by reference between its pieces.
+
+    This one writes the legacy types. A value that does not fit its type raises struct.error or TypeError: our bug.
+    """
+
+    __slots__ = ('done', 'out')
+
+    def __init__(self) -> None:
+        self.out = bytearray()
+        self.done: list[Buffer] = []
+
+    def int8(self, value: int) -> None:
+        self.out += _BYTE.pack(value)
+
+    def int16(self, value: int) -> None:
+        self.out += _SHORT.pack(value)
+
+    def int32(self, value: int) -> None:
+        self.out += _INT.pack(value)
+
+    def int64(self, value: int) -> None:
+        self.out += _LONG.pack(value)
+
+    def boolean(self, value: bool) -> None:
+        self.out.append(1 if value else 0)
+
+    def uuid(self, value: bytes) -> None:
+        """16 bytes."""
+        if len(value) != 16:
+            raise ValueError(f'a uuid has 16 bytes, not {len(value)}')
+        self.out += value
+
+    def uvarint(self, value: int) -> None:
+        put_uvarint(self.out, value)
+
+    def text_length(self, size: int) -> None:
+        self.int16(size)
+
+    def bytes_length(self, size: int) -> None:
+        self.int32(size)
+
+    def array(self, size: int) -> None:
+        """Begin an array of `size` elements; -1 is null."""
+        self.int32(size)
+
+    def tags(self) -> None:
+        """End a structure that has no tagged fields."""
+
+    def tagged(self, fields: Iterable[tuple[int, Buffer]]) -> None:
+        """End a structure with tagged fields, in the order of their tags. Older versions have none: left out there."""
+
+    def string(self, value: str | None) -> None:
+        if value is None:
+            self.text_length(-1)
+        else:
+            encoded = value.encode()
+            self.text_length(len(encoded))
+            self.out += encoded
+
+    def bytes(self, value: Buffer | None) -> None:
+        """Bytes, copied into the message."""
+        if value is None:
+            self.bytes_length(-1)
+        else:
+            self.bytes_length(len(value))
+            self.out += value
+
+    def reference(self, value: Buffer | None) -> None:
+        """Bytes, not copied: must stay unchanged until the message is sent."""
+        if not value:
+            self.bytes_length(-1 if value is None else 0)
+            return
+        self.bytes_length(len(value))
+        self.done.append(self.out)
+        self.done.append(value)
+        self.out = bytearray()
+
+    def int32s(self, values: Iterable[int]) -> None:
+        """Array of int32."""
+        numbers = tuple(values)
+        self.array(len(numbers))
+        self.out += struct.pack(f'>{len(numbers)}i', *numbers)
+
+    def buffers(self) -> list[Buffer]:
+        """The message, in pieces to be sent one after the other. Ends the writer's life."""
+        if self.out:
+            self.done.append(self.out)
+        return self.done
+
+
+class CompactWriter(Writer):
+    """Writes the compact types and tagged fields of flexible versions."""
+
+    __slots__ = ()
+
+    def text_length(self, size: int) -> None:
+        if size < 0x7F:
+            self.out.append(size + 1)
+        else:
+            put_uvarint(self.out, size + 1)
+
+    bytes_length = text_length
+    array = text_length
+
+    def tags(self) -> None:
+        self.out.append(0)
+
+    def tagged(self, fields: Iterable[tuple[int, Buffer]]) -> None:
+        present = list(fields)
+        put_uvarint(self.out, len(present))
+        for tag, contents in present:
+            put_uvarint(self.out, tag)
+            put_uvarint(self.out, len(contents))
+            self.out += contents
+
+
+def writer(*, flexible: bool) -> Writer:
+    """The writer for a message of a flexible or an older version."""
+    return CompactWriter() if flexible else Writer()
+
+
+def put_uvarint(out: bytearray, value: int) -> None:
+    """Append an unsigned varint (0 or more)."""
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+
+
+def put_varint(out: bytearray, value: int) -> None:
+    """Append a signed (zigzag) varint, as records have them; up to 64 bits."""
+    put_uvarint(out, value << 1 ^ value >> 63)
+
+
+def get_varint(data: Buffer, position: int) -> tuple[int, int]:
+    """(value, position behind it) of a signed (zigzag) varint of at most 64 bits. IndexError at the end of `data`."""
+    byte = data[position]
+    position += 1
+    if byte < 0x80:
+        return byte >> 1 ^ -(byte & 1), position
+    value = byte & 0x7F
+    shift = 7
+    while True:
+        byte = data[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            break
+        shift += 7
+        if shift > 63:
+            raise ProtocolError('a varint of more than ten bytes')
+    return value >> 1 ^ -(value & 1), position

@@ -1,0 +1,374 @@
+"""Record batches v2: looked at, checked, patched, built, and read.
+
+    offset  size  field                     offset  size  field
+         0     8  base offset                   27     8  base timestamp
+         8     4  length of what follows        35     8  max timestamp
+        12     4  leader epoch                  43     8  producer id
+        16     1  magic (2)                     51     2  producer epoch
+        17     4  CRC32C from 21 to the end     53     4  base sequence
+        21     2  attributes                    57     4  number of records
+        23     4  last offset delta             61        records, perhaps compressed
+
+Attributes: bits 0-2 compression, 3 timestamp type (1: LogAppendTime), 4 transactional, 5 control (KIP-98).
+
+Strategy: the server handles whole batches as bytes. `spans` hops over headers, `check` looks once at what a producer
+sent, `place` and `stamp` patch in place; base offset and leader epoch are not covered by the CRC, so placing costs no
+CRC. Only `records` looks inside a batch, and bounds what it unpacks.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import crc32c as _crc32c
+
+from acklog.errors import BatchTooLarge, CorruptBatch, ProtocolError, UnsupportedFormat
+from acklog.wire import compression as _compression
+from acklog.wire.primitives import Buffer, get_varint, put_varint
+
+HEADER_SIZE = 61
+MAGIC = 2
+
+COMPRESSION_MASK = 0x07
+LOG_APPEND_TIME = 0x08
+TRANSACTIONAL = 0x10
+CONTROL = 0x20
+
+MAX_UNPACKED = 128 << 20  # bytes that one batch may unpack to, unless its reader says otherwise
+
+_LENGTH_AT = 8  # of the length field
+_BEHIND_LENGTH = 12
+_EPOCH_AT = 12
+_MAGIC_AT = 16
+_CRC_AT = 17
+_ATTRIBUTES_AT = 21
+_MAX_TIMESTAMP_AT = 35
+
+_HEADER = struct.Struct('>qiibIhiqqqhii')
+_SPAN = struct.Struct('>qi9xhi')
+_FROM_ATTRIBUTES = struct.Struct('>hiqqqhii')
+_LONG = struct.Struct('>q')
+_INT = struct.Struct('>i')
+_UNSIGNED = struct.Struct('>I')
+_SHORT = struct.Struct('>h')
+
+assert _HEADER.size == HEADER_SIZE
+
+
+class Span(NamedTuple):
+    """Where a batch lies, and which offsets it covers."""
+
+    first: int
+    last: int
+    position: int  # of its first byte
+    size: int  # in bytes, all of it
+    attributes: int
+
+
+class Header(NamedTuple):
+    """All fields of a batch's header, as stored."""
+
+    base_offset: int
+    length: int  # bytes behind the length field
+    leader_epoch: int
+    magic: int
+    crc: int
+    attributes: int
+    last_offset_delta: int
+    base_timestamp: int  # ms
+    max_timestamp: int  # ms
+    producer_id: int  # -1: none
+    producer_epoch: int
+    base_sequence: int
+    record_count: int
+
+    @property
+    def size(self) -> int:
+        """Bytes of the whole batch."""
+        return self.length + _BEHIND_LENGTH
+
+    @property
+    def last_offset(self) -> int:
+        return self.base_offset + self.last_offset_delta
+
+
+class Record(NamedTuple):
+    """One record as stored. `timestamp`: ms; `headers`: in order, keys may repeat."""
+
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: Sequence[tuple[str, bytes | None]]
+
+
+class NewRecord(NamedTuple):
+    """One record to be stored. `timestamp`: ms, None for the batch's. A plain tuple of its first fields does too."""
+
+    key: bytes | None
+    value: bytes | None
+    headers: Sequence[tuple[str, bytes | None]] = ()
+    timestamp: int | None = None
+
+
+def is_control(attributes: int) -> bool:
+    """Whether a batch holds a transaction marker and no records for anybody."""
+    return bool(attributes & CONTROL)
+
+
+def is_transactional(attributes: int) -> bool:
+    """Whether a batch is part of a transaction."""
+    return bool(attributes & TRANSACTIONAL)
+
+
+def compression_name(attributes: int) -> str:
+    """One of `compression.NAMES`. Raises CorruptBatch for a number that has no name."""
+    number = attributes & COMPRESSION_MASK
+    if number >= len(_compression.NAMES):
+        raise CorruptBatch(f'unknown compression {number}')
+    return _compression.NAMES[number]
+
+
+def spans(data: Buffer, position: int = 0) -> list[Span]:
+    """The batches in `data` from `position` on, each looked at by its header only.
+
+    An incomplete batch at the end, as a fetch may bring, is left out. Raises CorruptBatch when a length cannot be.
+    """
+    found = []
+    end = len(data)
+    unpack = _SPAN.unpack_from
+    while end - position >= HEADER_SIZE:
+        base, length, attributes, delta = unpack(data, position)
+        if length < HEADER_SIZE - _BEHIND_LENGTH:
+            raise CorruptBatch(f'a batch of length {length} at {position}')
+        size = length + _BEHIND_LENGTH
+        if size > end - position:
+            break
+        found.append(Span(base, base + delta, position, size, attributes))
+        position += size
+    return found
+
+
+def read_header(data: Buffer, position: int = 0) -> Header:
+    """Header of the batch at `position`, unchecked. Raises CorruptBatch when there is not a whole one."""
+    if len(data) - position < HEADER_SIZE:
+        raise CorruptBatch(f'{len(data) - position} bytes are no batch')
+    return Header._make(_HEADER.unpack_from(data, position))
+
+
+def crc_fits(data: Buffer, position: int, size: int) -> bool:
+    """Whether the CRC of the whole batch at `position`, of `size` bytes, is right."""
+    stored: int = _UNSIGNED.unpack_from(data, position + _CRC_AT)[0]
+    view = memoryview(data)[position + _ATTRIBUTES_AT : position + size]
+    return stored == _crc32c.crc32c(view)
+
+
+def check(data: Buffer, max_bytes: int) -> list[Header]:
+    """Check what a producer wants to have stored: one or more whole batches.
+
+    `max_bytes`: largest batch (`max.message.bytes`). Returns their headers, in order; one lies behind the other. Raises
+    UnsupportedFormat for a magic below 2, BatchTooLarge, and CorruptBatch for all else: lengths, CRC, counts,
+    attributes that are not a producer's to set, producer ids without epoch or sequence.
+    """
+    if not len(data):
+        raise CorruptBatch('no batch at all')
+    headers = []
+    position, end = 0, len(data)
+    while position < end:
+        header = _whole(data, position, end)
+        if header.size > max_bytes:
+            raise BatchTooLarge(f'a batch of {header.size} bytes, at most {max_bytes} are allowed')
+        if not crc_fits(data, position, header.size):
+            raise CorruptBatch('the CRC does not fit')
+        _check_counts(header)
+        headers.append(header)
+        position += header.size
+    return headers
+
+
+def _whole(data: Buffer, position: int, end: int) -> Header:
+    """Header of a batch that is all there and of our format."""
+    rest = end - position
+    if rest > _MAGIC_AT and data[position + _MAGIC_AT] in (0, 1):
+        raise UnsupportedFormat(f'message format v{data[position + _MAGIC_AT]}; v2 is needed (Kafka 0.11 and newer)')
+    header = read_header(data, position)
+    if header.magic != MAGIC:
+        raise CorruptBatch(f'unknown message format {header.magic}')
+    if not HEADER_SIZE <= header.size <= rest:
+        raise CorruptBatch(f'a batch of {header.size} bytes in {rest}')
+    return header
+
+
+def _check_counts(header: Header) -> None:
+    if header.record_count <= 0 or header.last_offset_delta != header.record_count - 1:
+        raise CorruptBatch(f'{header.record_count} records with a last offset delta of {header.last_offset_delta}')
+    if header.attributes & CONTROL:
+        raise CorruptBatch('control batches are not for producers')
+    if header.attributes & LOG_APPEND_TIME:
+        raise CorruptBatch("the timestamp type LogAppendTime is the server's to set")
+    compression_name(header.attributes)
+    if header.producer_id >= 0:
+        if header.producer_epoch < 0 or header.base_sequence < 0:
+            raise CorruptBatch('a producer id without epoch or sequence')
+    elif header.attributes & TRANSACTIONAL:
+        raise CorruptBatch('a transactional batch without a producer id')
+
+
+def place(data: bytearray | memoryview, position: int, base_offset: int, leader_epoch: int) -> None:
+    """Give the batch at `position` its offset and leader epoch, in place. The CRC does not cover them."""
+    _LONG.pack_into(data, position, base_offset)
+    _INT.pack_into(data, position + _EPOCH_AT, leader_epoch)
+
+
+def stamp(data: bytearray | memoryview, position: int, timestamp: int) -> None:
+    """Give all records of the batch at `position` the time (ms) of the log (LogAppendTime), in place, CRC included."""
+    (length,) = _INT.unpack_from(data, position + _LENGTH_AT)
+    (attributes,) = _SHORT.unpack_from(data, position + _ATTRIBUTES_AT)
+    _SHORT.pack_into(data, position + _ATTRIBUTES_AT, attributes | LOG_APPEND_TIME)
+    _LONG.pack_into(data, position + _MAX_TIMESTAMP_AT, timestamp)
+    _seal(data, position, length + _BEHIND_LENGTH)
+
+
+def _seal(data: bytearray | memoryview, position: int, size: int) -> None:
+    with memoryview(data) as whole, whole[position + _ATTRIBUTES_AT : position + size] as covered:
+        crc = _crc32c.crc32c(covered)
+    _UNSIGNED.pack_into(data, position + _CRC_AT, crc)
+
+
+def build(
+    records: Iterable[NewRecord | tuple[bytes | None, bytes | None]],
+    *,
+    timestamp: int,
+    base_offset: int = 0,
+    leader_epoch: int = -1,
+    producer_id: int = -1,
+    producer_epoch: int = -1,
+    base_sequence: int = -1,
+    compression: str = 'none',
+    transactional: bool = False,
+    control: bool = False,
+) -> bytearray:
+    """A batch of these records (one or more; keys, values, headers, timestamps as `NewRecord`).
+
+    `timestamp`: ms, for the records that have none of their own. Raises ValueError without records.
+    """
+    body = bytearray()
+    count = 0
+    latest = timestamp
+    for count, record in enumerate(records, 1):
+        key, value, headers, own = NewRecord(*record)
+        when = timestamp if own is None else own
+        latest = when if count == 1 or when > latest else latest
+        _put_record(body, when - timestamp, count - 1, key, value, headers)
+    if not count:
+        raise ValueError('a batch needs a record')
+    attributes = _compression.NAMES.index(compression)
+    packed = body if not attributes else _compression.compress(compression, body)
+    attributes |= (TRANSACTIONAL if transactional else 0) | (CONTROL if control else 0)
+    behind = _FROM_ATTRIBUTES.pack(
+        attributes, count - 1, timestamp, latest, producer_id, producer_epoch, base_sequence, count
+    )
+    crc = _crc32c.crc32c(packed, _crc32c.crc32c(behind))
+    length = HEADER_SIZE - _BEHIND_LENGTH + len(packed)
+    batch = bytearray(struct.pack('>qiibI', base_offset, length, leader_epoch, MAGIC, crc))
+    batch += behind
+    batch += packed
+    return batch
+
+
+def _put_record(
+    out: bytearray,
+    timestamp_delta: int,
+    offset_delta: int,
+    key: bytes | None,
+    value: bytes | None,
+    headers: Sequence[tuple[str, bytes | None]],
+) -> None:
+    record = bytearray(1)  # attributes, unused
+    put_varint(record, timestamp_delta)
+    put_varint(record, offset_delta)
+    _put_bytes(record, key)
+    _put_bytes(record, value)
+    put_varint(record, len(headers))
+    for name, content in headers:
+        _put_bytes(record, name.encode())
+        _put_bytes(record, content)
+    put_varint(out, len(record))
+    out += record
+
+
+def _put_bytes(out: bytearray, value: Buffer | None) -> None:
+    if value is None:
+        out.append(1)  # -1
+    else:
+        put_varint(out, len(value))
+        out += value
+
+
+def records(
+    data: Buffer, position: int = 0, *, max_unpacked: int = MAX_UNPACKED, control: bool = False
+) -> Iterator[Record]:
+    """The records of all whole batches in `data` from `position` on, in order.
+
+    `max_unpacked`: bytes that one batch may unpack to. Control batches are passed over unless `control`. The CRC is not
+    looked at. Raises CorruptBatch when a batch is broken or too large.
+    """
+    for span in spans(data, position):
+        if span.attributes & CONTROL and not control:
+            continue
+        yield from _records_of(data, span, max_unpacked)
+
+
+def _records_of(data: Buffer, span: Span, max_unpacked: int) -> Iterator[Record]:
+    header = read_header(data, span.position)
+    if header.magic != MAGIC:
+        raise CorruptBatch(f'unknown message format {header.magic}')
+    packed = memoryview(data)[span.position + HEADER_SIZE : span.position + span.size]
+    body = bytes(_compression.decompress(compression_name(header.attributes), packed, max_unpacked))
+    fixed = header.max_timestamp if header.attributes & LOG_APPEND_TIME else None
+    position = 0
+    for _ in range(header.record_count):
+        try:
+            record, position = _read_record(body, position, header.base_offset, header.base_timestamp, fixed)
+        except (IndexError, UnicodeDecodeError, ProtocolError) as error:
+            raise CorruptBatch(f'a broken record in the batch at offset {header.base_offset}: {error}') from None
+        yield record
+
+
+def _read_record(
+    body: bytes, position: int, base_offset: int, base_timestamp: int, fixed: int | None
+) -> tuple[Record, int]:
+    size, position = get_varint(body, position)
+    end = position + size
+    if size < 0 or end > len(body):
+        raise ProtocolError(f'a record of {size} bytes')
+    timestamp_delta, position = get_varint(body, position + 1)
+    offset_delta, position = get_varint(body, position)
+    key, position = _get_bytes(body, position, end)
+    value, position = _get_bytes(body, position, end)
+    count, position = get_varint(body, position)
+    if not 0 <= count <= end - position:
+        raise ProtocolError(f'{count} headers in {end - position} bytes')
+    headers = []
+    for _ in range(count):
+        name, position = _get_bytes(body, position, end)
+        content, position = _get_bytes(body, position, end)
+        if name is None:
+            raise ProtocolError('a header without a name')
+        headers.append((name.decode(), content))
+    if position != end:
+        raise ProtocolError(f'{end - position} bytes too many in a record')
+    timestamp = base_timestamp + timestamp_delta if fixed is None else fixed
+    return Record(base_offset + offset_delta, timestamp, key, value, headers), end
+
+
+def _get_bytes(body: bytes, position: int, end: int) -> tuple[bytes | None, int]:
+    size, position = get_varint(body, position)
+    if size < 0:
+        return None, position
+    stop = position + size
+    if stop > end:
+        raise ProtocolError(f'{size} bytes announced, {end - position} left')
+    return body[position:stop], stop
