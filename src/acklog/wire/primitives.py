@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import functools
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import ParamSpec, TypeVar
 
 from acklog.errors import ProtocolError
@@ -338,6 +338,16 @@ class Writer:
         self.bytes_length(len(value))
         self.done.append(self.out)
         self.done.append(value)
+        self.out = bytearray()
+
+    def references(self, value: Buffer | Sequence[Buffer] | None) -> None:
+        """Like `reference`, of bytes that lie in one buffer or in several, one after the other."""
+        if value is None or isinstance(value, (bytes, bytearray, memoryview)):
+            self.reference(value)
+            return
+        self.bytes_length(sum(map(len, value)))
+        self.done.append(self.out)
+        self.done.extend(value)
         self.out = bytearray()
 
     def int32s(self, values: Iterable[int]) -> None:

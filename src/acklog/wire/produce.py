@@ -1,0 +1,192 @@
+"""Produce, versions 3 to 13 (API key 0), both ways.
+
+    3     record batches v2; transactional id
+    5     answer: log start offset
+    8     answer: record errors and a message (KIP-467)
+    9     flexible
+    10    answer, tagged: current leader and node endpoints (KIP-951)
+    13    topic ids instead of names (KIP-516)
+
+Versions 4, 6, 7, 11 and 12 look like the ones before. Records are views into the frame, never copied or unpacked here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from acklog.wire.primitives import Buffer, Reader, Writer, reader, refusing_nonsense, writer
+
+API_KEY = 0
+FIRST_FLEXIBLE = 9
+TOPIC_IDS = 13  # from this version on
+
+_MIN_TOPIC = 2  # bytes that a topic takes at least, so that a count of them can be refused
+_MIN_PARTITION = 5
+
+
+class Partition(NamedTuple):
+    """What is to be appended to one partition. `records`: batches, None if none were sent."""
+
+    index: int  # type: ignore[assignment]  # hides tuple.index, which nobody needs
+    records: Buffer | None
+
+
+class Topic(NamedTuple):
+    """`name` up to v12 (else ''), `topic_id` (16 bytes) from v13 on (else None)."""
+
+    name: str
+    topic_id: bytes | None
+    partitions: Sequence[Partition]
+
+
+class Request(NamedTuple):
+    """`acks`: 0, 1 or -1 (all); other values are not checked here. `timeout_ms`: int32."""
+
+    acks: int
+    timeout_ms: int
+    transactional_id: str | None
+    topics: Sequence[Topic]
+
+
+class PartitionResponse(NamedTuple):
+    """`base_offset`: of the first record; `append_time`: ms where the log sets timestamps, else -1."""
+
+    index: int  # type: ignore[assignment]  # hides tuple.index, which nobody needs
+    error_code: int
+    base_offset: int = -1
+    append_time: int = -1
+    log_start: int = -1
+    error_message: str | None = None
+
+
+class TopicResponse(NamedTuple):
+    name: str
+    topic_id: bytes | None
+    partitions: Sequence[PartitionResponse]
+
+
+class Response(NamedTuple):
+    topics: Sequence[TopicResponse]
+    throttle_ms: int = 0
+
+
+@refusing_nonsense
+def decode_request(version: int, body: Buffer) -> Request:
+    """Raises ProtocolError."""
+    message = reader(body, flexible=version >= FIRST_FLEXIBLE)
+    transactional_id = message.nullable_string()
+    acks, timeout_ms = message.int16(), message.int32()
+    topics = []
+    for _ in range(message.array(_MIN_TOPIC)):
+        name, topic_id = _read_topic(message, version)
+        partitions = []
+        for _ in range(message.array(_MIN_PARTITION)):
+            partitions.append(Partition(message.int32(), message.nullable_view()))
+            message.tags()
+        message.tags()
+        topics.append(Topic(name, topic_id, partitions))
+    message.tags()
+    message.done()
+    return Request(acks, timeout_ms, transactional_id, topics)
+
+
+def encode_request(version: int, request: Request) -> list[Buffer]:
+    """In pieces; the records are not copied and must stay unchanged until the request is sent."""
+    message = writer(flexible=version >= FIRST_FLEXIBLE)
+    message.string(request.transactional_id)
+    message.int16(request.acks)
+    message.int32(request.timeout_ms)
+    message.array(len(request.topics))
+    for topic in request.topics:
+        _write_topic(message, version, topic.name, topic.topic_id)
+        message.array(len(topic.partitions))
+        for partition in topic.partitions:
+            message.int32(partition.index)
+            message.reference(partition.records)
+            message.tags()
+        message.tags()
+    message.tags()
+    return message.buffers()
+
+
+def encode_response(version: int, response: Response) -> list[Buffer]:
+    """What the version does not know is left out."""
+    message = writer(flexible=version >= FIRST_FLEXIBLE)
+    message.array(len(response.topics))
+    for topic in response.topics:
+        _write_topic(message, version, topic.name, topic.topic_id)
+        message.array(len(topic.partitions))
+        for partition in topic.partitions:
+            _write_partition(message, version, partition)
+        message.tags()
+    message.int32(response.throttle_ms)
+    message.tags()
+    return message.buffers()
+
+
+@refusing_nonsense
+def decode_response(version: int, body: Buffer) -> Response:
+    """Raises ProtocolError. Errors of single records, current leader and node endpoints are passed over."""
+    message = reader(body, flexible=version >= FIRST_FLEXIBLE)
+    topics = []
+    for _ in range(message.array(_MIN_TOPIC)):
+        name, topic_id = _read_topic(message, version)
+        partitions = [_read_partition(message, version) for _ in range(message.array(22))]
+        message.tags()
+        topics.append(TopicResponse(name, topic_id, partitions))
+    throttle_ms = message.int32()
+    message.tags()
+    message.done()
+    return Response(topics, throttle_ms)
+
+
+def _read_topic(message: Reader, version: int) -> tuple[str, bytes | None]:
+    if version >= TOPIC_IDS:
+        return '', message.uuid()
+    return message.string(), None
+
+
+def _write_topic(message: Writer, version: int, name: str, topic_id: bytes | None) -> None:
+    if version >= TOPIC_IDS:
+        message.uuid(topic_id or bytes(16))
+    else:
+        message.string(name)
+
+
+def _write_partition(message: Writer, version: int, partition: PartitionResponse) -> None:
+    message.int32(partition.index)
+    message.int16(partition.error_code)
+    message.int64(partition.base_offset)
+    message.int64(partition.append_time)
+    if version >= 5:
+        message.int64(partition.log_start)
+    if version >= 8:
+        message.array(0)  # errors of single records
+        message.string(partition.error_message)
+    message.tags()
+
+
+def _read_partition(message: Reader, version: int) -> PartitionResponse:
+    index, error_code, base_offset = message.int32(), message.int16(), message.int64()
+    append_time = message.int64()
+    log_start = message.int64() if version >= 5 else -1
+    error_message = None
+    if version >= 8:
+        for _ in range(message.array(5)):
+            message.int32()
+            message.nullable_string()
+            message.tags()
+        error_message = message.nullable_string()
+    message.tags()
+    return PartitionResponse(index, error_code, base_offset, append_time, log_start, error_message)
+
+
+class Codec:
+    """The server's side of it."""
+
+    decode = staticmethod(decode_request)
+    encode = staticmethod(encode_response)
+
+
+CODEC = Codec()
