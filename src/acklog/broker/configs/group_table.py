@@ -1,0 +1,111 @@
+"""Every config of a group: Kafka's of share groups (KIP-932, KIP-1191, KIP-1222) with wider ranges, and ours."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from acklog.broker.configs.broker_table import BROKER
+from acklog.broker.configs.checks import no_dead_letter_topic, offset_reset
+from acklog.broker.configs.definitions import Definition, Kind, Table, Value
+from acklog.broker.configs.values import Readable
+from acklog.errors import ConfigError
+
+
+def _as_broker(broker: str, name: str, words: str) -> Definition:
+    """A group's config whose type, default and range are those of the broker's config `broker`."""
+    return replace(BROKER[broker], name=name, words=words, broker=broker, dynamic=True)
+
+
+def _own(name: str, kind: Kind, default: Value, words: str) -> Definition:
+    return Definition(name=name, kind=kind, default=default, words=words, dynamic=True)
+
+
+GROUP = Table(
+    'group',
+    (
+        replace(
+            _own(
+                'share.auto.offset.reset',
+                Kind.STRING,
+                'latest',
+                'Where the group begins on a partition it has not read yet: `earliest`, `latest`, or '
+                '`by_duration:PnDTnHnMn.nS`, so long ago.',
+            ),
+            check=offset_reset,
+        ),
+        _as_broker(
+            'group.share.record.lock.duration.ms',
+            'share.record.lock.duration.ms',
+            'How long a member holds a record that it has taken, unless it renews.',
+        ),
+        _as_broker(
+            'group.share.delivery.count.limit',
+            'share.delivery.count.limit',
+            'Failed deliveries after which a record goes dead; -1: without limit.',
+        ),
+        _as_broker(
+            'group.share.partition.max.record.locks',
+            'share.partition.max.record.locks',
+            'Records of one partition that members of the group may hold at a time.',
+        ),
+        _as_broker(
+            'group.share.heartbeat.interval.ms',
+            'share.heartbeat.interval.ms',
+            'Time between two heartbeats, told to the members.',
+        ),
+        _as_broker(
+            'group.share.session.timeout.ms',
+            'share.session.timeout.ms',
+            'A member not heard of for so long is lost.',
+        ),
+        replace(
+            _own(
+                'share.isolation.level',
+                Kind.STRING,
+                'read_uncommitted',
+                'Whether records of aborted transactions are delivered (`read_uncommitted`) or not (`read_committed`).',
+            ),
+            choices=('read_committed', 'read_uncommitted'),
+        ),
+        _own(
+            'share.renew.acknowledge.enable',
+            Kind.BOOLEAN,
+            True,
+            'Whether members may renew locks (KIP-1222).',
+        ),
+        _as_broker(
+            'acklog.retry.backoff',
+            'acklog.retry.backoff',
+            'How long a record waits after a failed delivery: `none`, `fixed:10s`, `exponential:1s..10m`, or a list '
+            '`1s,10s,1m,10m`, of which the last repeats; `~20%` behind it adds jitter.',
+        ),
+        _as_broker(
+            'acklog.dead.retention.ms',
+            'acklog.dead.retention.ms',
+            'How long a dead record is kept against retention, so that it can be redriven; -1: without limit.',
+        ),
+        replace(
+            _own(
+                'errors.deadletterqueue.topic.name',
+                Kind.STRING,
+                '',
+                'Topic that dead letters are written to. Refused for now: they stay in the log as dead records.',
+            ),
+            check=no_dead_letter_topic,
+        ),
+        _own(
+            'errors.deadletterqueue.copy.record.enable',
+            Kind.BOOLEAN,
+            False,
+            'Whether dead letters are written with the record itself; kept for when they can be written to a topic.',
+        ),
+    ),
+)
+
+
+def check_together(group: Readable) -> None:
+    """Refuse a session timeout that a member would miss between two heartbeats. Raises ConfigError."""
+    session, heartbeat = group.integer('share.session.timeout.ms'), group.integer('share.heartbeat.interval.ms')
+    if session <= heartbeat:
+        allowed = f'must be greater than share.heartbeat.interval.ms, which is {heartbeat}'
+        raise ConfigError('share.session.timeout.ms', session, allowed)
