@@ -39,7 +39,7 @@ def cure(what):
         )
     return (
         'install Python 3.11 or newer with its venv module (Debian 12, Ubuntu 24.04 and newer:\n'
-        '"apt install python3 python3-venv"). If it is there under another name: make PYTHON=python3.12 ...'
+        '"apt install python3 python3-venv"); if it is there under another name: make PYTHON=python3.12 venv'
     )
 
 
