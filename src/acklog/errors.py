@@ -4,6 +4,15 @@
     ├── ProtocolError        the peer sent bytes that are no message: its connection is closed
     ├── ConfigError          a setting is wrong: names it, its value and what is allowed
     ├── InvalidRecordState   somebody acknowledges what it does not hold; nothing has changed
+    ├── MembershipError      a member of a group is out of step with it, or there is no room for one
+    │   ├── UnknownMember        no member of that id: it joins anew
+    │   ├── FencedMember         its epoch is none of its own: it joins anew
+    │   ├── GroupFull            the group has as many members as it may have
+    │   └── BadHeartbeat         a heartbeat that makes no sense
+    ├── ShareSessionError    a request does not fit its share session (KIP-932)
+    │   ├── SessionNotFound      there is none
+    │   ├── SessionEpoch         not the epoch that comes next
+    │   └── SessionLimit         there are as many as there may be
     ├── BatchError           a record batch is refused on the way in
     │   ├── CorruptBatch         CRC, lengths or counts do not fit
     │   ├── UnsupportedFormat    a message format older than v2
@@ -47,6 +56,42 @@ class ConfigError(AcklogError):
 
 class InvalidRecordState(AcklogError):
     """An acknowledgement names what its member does not hold; nothing has changed (KIP-932)."""
+
+
+class MembershipError(AcklogError):
+    """A member of a group is out of step with it, or there is no room for one (KIP-932)."""
+
+
+class UnknownMember(MembershipError):
+    """The group has no member of that id."""
+
+
+class FencedMember(MembershipError):
+    """The member's epoch is neither its current nor its previous one."""
+
+
+class GroupFull(MembershipError):
+    """The group has as many members, or its members subscribe to as much, as may be."""
+
+
+class BadHeartbeat(MembershipError):
+    """A heartbeat that makes no sense."""
+
+
+class ShareSessionError(AcklogError):
+    """A request does not fit its share session (KIP-932)."""
+
+
+class SessionNotFound(ShareSessionError):
+    """The member has no share session."""
+
+
+class SessionEpoch(ShareSessionError):
+    """Not the epoch that comes next in its share session."""
+
+
+class SessionLimit(ShareSessionError):
+    """There are as many share sessions, or partitions in them, as there may be."""
 
 
 class BatchError(AcklogError):
