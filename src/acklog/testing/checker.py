@@ -1,0 +1,242 @@
+"""What must hold, whatever was killed: nothing lost, nothing delivered again after it was signed off.
+
+Strategy: it is fed the workers' diaries, in any interleaving of them, and keeps for every record who had it
+confirmed, who has it, and whether its accept was confirmed. What counts:
+
+- *Published* is what the server confirmed to a publisher. What it did not confirm may be stored or not.
+- *Accepted* is what the client reported as signed off. An accept that was asked for and never answered (the server or
+  the subscriber was killed) may have been applied or not: such a record may come again, and it is not lost if it does
+  not.
+- *Delivered again after accept*: another delivery of a record whose accept was confirmed, with a higher delivery count
+  than the accepted one, or the same delivery handed out a second time later on. A lower count is no failure: that
+  member had its lock, and lost it, before the accept.
+- *Lost*: published, and nobody's accept can have been applied.
+- *Stored twice*: one record of an idempotent publisher at two offsets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from acklog.testing.diary import Entry
+
+Place = tuple[int, int]  # partition, offset
+EXAMPLES = 10
+
+
+class Delivery(NamedTuple):
+    """A record in the hands of a subscriber, who has not asked to settle it yet."""
+
+    who: str
+    at: float
+    nth: int  # the server's delivery count
+
+
+class Accept(NamedTuple):
+    """A confirmed accept: when the client reported it, and of which delivery."""
+
+    at: float
+    nth: int
+
+
+@dataclass(slots=True)
+class Verdict:
+    """What the checker found; `examples` holds some numbers of records for each kind of failure."""
+
+    published: int = 0
+    unconfirmed: int = 0  # given up by a publisher, or delivered without a confirmation
+    accepted: int = 0
+    accept_unanswered: int = 0  # the accept was sent, no answer came, and the record did not come again
+    deliveries: int = 0
+    redelivered: int = 0  # deliveries beyond a record's first
+    released: int = 0
+    refused: int = 0  # accepts that the server refused, because the record was not that member's any more
+    again_after_accept: int = 0
+    lost: int = 0
+    stored_twice: int = 0
+    damaged: int = 0
+    missing_in_log: int = 0
+    examples: dict[str, list[int]] = field(default_factory=dict)
+
+    @property
+    def ok(self) -> bool:
+        return not (self.again_after_accept or self.lost or self.stored_twice or self.damaged or self.missing_in_log)
+
+
+class Checker:
+    """Feed it diary entries; ask it what is open, and in the end for the verdict."""
+
+    def __init__(self) -> None:
+        self._confirmed: dict[int, Place] = {}
+        self._failed: set[int] = set()
+        self._place: dict[int, Place] = {}  # where a record was seen when it was delivered
+        self._accepted: dict[int, Accept] = {}
+        self._held: dict[int, Delivery] = {}
+        self._asked: dict[int, Delivery] = {}  # the accept was sent and has no answer yet, or never got one
+        self._latest: dict[int, Delivery] = {}
+        self._taken_from: dict[int, float] = {}  # records of members that were killed then
+        self._counts = Verdict()
+        self._bad: dict[str, set[int]] = {'again': set(), 'twice': set(), 'damaged': set(), 'missing': set()}
+        self.takeovers: list[float] = []  # s from the kill of a member until another had its record
+        self.latest_confirm_at = self.latest_accept_at = 0.0
+        self._on = {
+            'confirmed': self._on_confirmed,
+            'failed': self._on_failed,
+            'delivered': self._on_delivered,
+            'accepting': self._on_accepting,
+            'accepted': self._on_accepted,
+            'releasing': self._on_releasing,
+            'released': self._on_released,
+            'refused': self._on_refused,
+            'damaged': self._on_damaged,
+        }
+
+    def feed(self, who: str, entries: Iterable[Entry]) -> None:
+        """Take over what `who` has written down."""
+        for entry in entries:
+            handler = self._on.get(entry.what)
+            if handler is not None:
+                handler(who, entry)
+
+    @property
+    def confirmed(self) -> int:
+        return len(self._confirmed)
+
+    @property
+    def accepted(self) -> int:
+        return len(self._accepted)
+
+    @property
+    def deliveries(self) -> int:
+        return self._counts.deliveries
+
+    def open(self) -> int:
+        """How many published records wait for somebody to ask for their accept."""
+        settled = len(self._accepted) + len(self._asked)
+        if len(self._confirmed) > settled:  # at least the difference, and counting costs
+            return len(self._confirmed) - settled
+        return sum(1 for record in self._confirmed if record not in self._accepted and record not in self._asked)
+
+    def unanswered(self) -> int:
+        """How many accepts were asked for and have no answer."""
+        return len(self._asked)
+
+    def held_by(self, who: str) -> list[int]:
+        """Records that `who` has, with nothing asked for yet."""
+        return [record for record, held in self._held.items() if held.who == who]
+
+    def killed(self, who: str, at: float) -> int:
+        """`who` was killed: from now on it is measured when others get what it had. Returns how many that are."""
+        held = self.held_by(who)
+        self._taken_from.update(dict.fromkeys(held, at))
+        return len(held)
+
+    def waiting_for_takeover(self) -> int:
+        """Records of killed members that nobody else has got yet."""
+        return len(self._taken_from)
+
+    def compare_log(self, stored: set[Place]) -> None:
+        """Compare what was confirmed with what a reader of the whole log found."""
+        self._bad['missing'].update(record for record, place in self._confirmed.items() if place not in stored)
+
+    def verdict(self) -> Verdict:
+        """The state of things; final when everybody has ended and all diaries have been fed."""
+        verdict = self._counts
+        lost = [record for record in self._confirmed if record not in self._accepted and record not in self._asked]
+        verdict.published = len(self._confirmed)
+        verdict.unconfirmed = len(self._failed.union(self._place).difference(self._confirmed))
+        verdict.accepted = len(self._accepted)
+        verdict.accept_unanswered = len(self._asked)
+        verdict.again_after_accept = len(self._bad['again'])
+        verdict.lost = len(lost)
+        verdict.stored_twice = len(self._bad['twice'])
+        verdict.damaged = len(self._bad['damaged'])
+        verdict.missing_in_log = len(self._bad['missing'])
+        verdict.examples = {kind: sorted(bad)[:EXAMPLES] for kind, bad in (*self._bad.items(), ('lost', lost)) if bad}
+        return verdict
+
+    def _on_confirmed(self, who: str, entry: Entry) -> None:
+        for record, offset in zip(entry.records, entry.offsets, strict=True):
+            place = (entry.partition, offset)
+            if self._confirmed.setdefault(record, place) != place or self._place.get(record, place) != place:
+                self._bad['twice'].add(record)
+
+        self.latest_confirm_at = max(self.latest_confirm_at, entry.at)
+
+    def _on_failed(self, who: str, entry: Entry) -> None:
+        self._failed.update(entry.records)
+
+    def _on_delivered(self, who: str, entry: Entry) -> None:
+        self._counts.deliveries += len(entry.records)
+        for record, offset, count in zip(entry.records, entry.offsets, entry.deliveries, strict=True):
+            delivery = Delivery(who, entry.at, count)
+            self._check_place(record, (entry.partition, offset))
+            self._check_after_accept(record, delivery)
+            self._check_takeover(record, delivery)
+            if delivery.at >= self._latest.get(record, delivery).at:
+                self._latest[record] = self._held[record] = delivery
+            asked = self._asked.get(record)
+            if asked is not None and asked.nth < count:
+                del self._asked[record]  # it was not applied, or else this is found when its answer is read
+
+    def _check_place(self, record: int, place: Place) -> None:
+        if record in self._place:
+            self._counts.redelivered += 1
+        if self._place.setdefault(record, place) != place or self._confirmed.get(record, place) != place:
+            self._bad['twice'].add(record)
+
+    def _check_after_accept(self, record: int, delivery: Delivery) -> None:
+        accept = self._accepted.get(record)
+        if accept is None:
+            return
+        if delivery.nth > accept.nth or (delivery.nth == accept.nth and delivery.at > accept.at):
+            self._bad['again'].add(record)
+
+    def _check_takeover(self, record: int, delivery: Delivery) -> None:
+        killed_at = self._taken_from.get(record)
+        if killed_at is not None and delivery.at > killed_at:
+            self.takeovers.append(delivery.at - killed_at)
+            del self._taken_from[record]
+
+    def _on_accepting(self, who: str, entry: Entry) -> None:
+        for record, count in zip(entry.records, entry.deliveries, strict=True):
+            self._let_go(who, record)
+            if record not in self._accepted:
+                self._asked[record] = Delivery(who, entry.at, count)
+
+    def _on_accepted(self, who: str, entry: Entry) -> None:
+        for record, count in zip(entry.records, entry.deliveries, strict=True):
+            accept = Accept(entry.at, count)
+            if record in self._accepted:
+                self._bad['again'].add(record)
+            self._accepted[record] = accept
+            self._asked.pop(record, None)
+            self._let_go(who, record)
+            latest = self._latest.get(record)
+            if latest is not None:
+                self._check_after_accept(record, latest)
+        self.latest_accept_at = max(self.latest_accept_at, entry.at)
+
+    def _on_releasing(self, who: str, entry: Entry) -> None:
+        for record in entry.records:
+            self._let_go(who, record)
+
+    def _on_released(self, who: str, entry: Entry) -> None:
+        self._counts.released += len(entry.records)
+
+    def _on_refused(self, who: str, entry: Entry) -> None:
+        self._counts.refused += len(entry.records)
+        for record in entry.records:
+            asked = self._asked.get(record)
+            if asked is not None and asked.who == who:
+                del self._asked[record]
+
+    def _on_damaged(self, who: str, entry: Entry) -> None:
+        self._bad['damaged'].update(entry.records)
+
+    def _let_go(self, who: str, record: int) -> None:
+        held = self._held.get(record)
+        if held is not None and held.who == who:
+            del self._held[record]
