@@ -13,6 +13,7 @@ later, over another connection.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,7 @@ from acklog.broker.remembered import Remembered
 from acklog.broker.share_sessions import Sessions
 from acklog.core.assignment import TopicKey
 from acklog.core.membership import Beat, Member, Membership
-from acklog.core.share_session import SessionKey, ShareSession, TopicPartition
+from acklog.core.share_session import FINAL_EPOCH, SessionKey, ShareSession, TopicPartition
 from acklog.errors import BadHeartbeat, FencedMember, GroupFull, LogError, MembershipError, UnknownMember
 from acklog.wire.error_code import ErrorCode
 
@@ -68,8 +69,7 @@ class Groups:
         group = self._broker.catalog.groups.get(name)
         if group is not None:
             return group
-        if not 0 < len(name) <= MAX_ID_LENGTH:
-            raise Refused(ErrorCode.INVALID_GROUP_ID, f'a group id has 1 to {MAX_ID_LENGTH} characters')
+        self._check_name(name)
         try:
             return await self._broker.catalog.create_group(name)
         except Refused as refused:  # there are too many; clients of groups do not know the catalog's code for it
@@ -182,6 +182,10 @@ class Groups:
         self._arm(group.name, membership, beat.member.deadline)
         return beat
 
+    def _check_name(self, name: str) -> None:
+        if not 0 < len(name) <= MAX_ID_LENGTH:
+            raise Refused(ErrorCode.INVALID_GROUP_ID, f'a group id has 1 to {MAX_ID_LENGTH} characters')
+
     def _check_id(self, member_id: str) -> None:
         if not 0 < len(member_id) <= MAX_ID_LENGTH:
             raise Refused(ErrorCode.INVALID_REQUEST, f'a member id has 1 to {MAX_ID_LENGTH} characters')
@@ -252,30 +256,50 @@ class Groups:
         added: Collection[TopicPartition] = (),
         forgotten: Collection[TopicPartition] = (),
         *,
-        acknowledges: bool = False,
+        acknowledge: bool = False,
     ) -> ShareSession:
         """The share session for a request; the first thing to ask for, as the session's counter moves with it whatever
         the answer (except a session error, which is what this raises as Refused).
 
         `epoch` 0 makes a new one and returns what the member held; with `epoch` -1 it is the old one, to be ended by
-        `close_session` after its acknowledgements. `acknowledges`: it is a ShareAcknowledge, which cannot begin one.
-        The answer waits for `sessions_written`. A member need not have sent a heartbeat, nor the group exist.
+        `close_session` after its acknowledgements. `acknowledge`: it is a ShareAcknowledge, which cannot begin one.
         """
         self._check_id(member_id)
         key = SessionKey(name, member_id)
-        return self._sessions.request(caller, key, epoch, added, forgotten, acknowledges=acknowledges)
+        return self._sessions.request(caller, key, epoch, added, forgotten, acknowledges=acknowledge)
 
-    def close_session(self, session: ShareSession) -> None:
-        """The member said goodbye to it: what it holds is returned, not counted as failed."""
+    async def fetch_session(
+        self,
+        caller: Caller,
+        name: str,
+        member_id: str,
+        epoch: int,
+        added: Collection[TopicPartition],
+        forgotten: Collection[TopicPartition],
+    ) -> ShareSession:
+        """`session` for a ShareFetch, remembered when it returns. A member need not have sent a heartbeat, nor the
+        group exist: it is made. Raises Refused."""
+        self._check_name(name)
+        session = self.session(caller, name, member_id, epoch, added, forgotten)
+        if self._broker.catalog.groups.get(name) is None and epoch != FINAL_EPOCH:
+            try:
+                await self.ensure(name)
+            except LogError as error:
+                raise Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE, f'cannot be written down: {error}') from error
+        with contextlib.suppress(LogError):  # not remembered: after a restart the member begins a new one
+            await self._remembered.written()
+        return session
+
+    async def close_session(self, session: ShareSession) -> None:
+        """The member said goodbye to it: what it holds is returned, not counted as failed. Written when it returns."""
         self._sessions.close(session)
-
-    async def sessions_written(self) -> None:
-        """Return when what is remembered of sessions and members is written. Raises LogError."""
-        await self._remembered.written()
+        with contextlib.suppress(LogError):  # its locks run out then
+            await self._broker.deliveries.journal.written()
+            await self._remembered.written()
 
     # -- restart -------------------------------------------------------------------------------------------------------
 
-    def recover(self) -> None:
+    async def recover(self) -> None:
         """Members and sessions from before a restart: each has its session timeout to be heard of again (rule 7)."""
         now = self._broker.clock()
         for name, member in list(self._remembered.members()):
@@ -288,3 +312,5 @@ class Groups:
             self._names += len(member.topics)
             self._arm(name, membership, member.deadline)
         self._sessions.recover()
+        with contextlib.suppress(LogError):  # only what was out of date was forgotten
+            await self._remembered.written()
