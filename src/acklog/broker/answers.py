@@ -1,0 +1,34 @@
+"""Which of Kafka's error codes an exception becomes in an answer. One place, so that equal failures look equal."""
+
+from __future__ import annotations
+
+from acklog import errors
+from acklog.broker.api import Refused
+from acklog.errors import AcklogError
+from acklog.wire.error_code import ErrorCode
+
+_CODES: dict[type[AcklogError], ErrorCode] = {
+    errors.InvalidRecordState: ErrorCode.INVALID_RECORD_STATE,
+    errors.CorruptBatch: ErrorCode.CORRUPT_MESSAGE,
+    errors.UnsupportedFormat: ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,
+    errors.BatchTooLarge: ErrorCode.MESSAGE_TOO_LARGE,
+    errors.OutOfOrderSequence: ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+    errors.StaleProducerEpoch: ErrorCode.INVALID_PRODUCER_EPOCH,
+    errors.OutOfRange: ErrorCode.OFFSET_OUT_OF_RANGE,
+    errors.Full: ErrorCode.KAFKA_STORAGE_ERROR,
+    errors.Failed: ErrorCode.KAFKA_STORAGE_ERROR,
+    errors.Damaged: ErrorCode.KAFKA_STORAGE_ERROR,
+    errors.OutcomeUnknown: ErrorCode.REQUEST_TIMED_OUT,
+    errors.Fenced: ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    errors.Closed: ErrorCode.NOT_LEADER_OR_FOLLOWER,
+}
+
+
+def answer_to(error: BaseException) -> tuple[ErrorCode, str]:
+    """(code, words) for an error of ours; anything else is a bug and is raised again."""
+    if isinstance(error, Refused):
+        return error.code, error.message
+    for kind in type(error).__mro__:
+        if (code := _CODES.get(kind)) is not None:
+            return code, str(error)
+    raise error

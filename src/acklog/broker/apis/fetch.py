@@ -1,0 +1,142 @@
+"""Fetch (1), v4-v18: read batches from given offsets, for consumers that keep their own.
+
+- Waits until `min_bytes` are there, at most `max_wait_ms`; answers at once when a partition has an error.
+- At least one batch is returned even if it is larger than the limits (KIP-74).
+- Read-committed readers stop at the stable end and are told the aborted transactions.
+- Sessions as in KIP-227: see `fetch_session`. Requests of replicas are refused: there are none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from acklog.broker.answers import answer_to
+from acklog.broker.api import Api, Caller, Refused
+from acklog.broker.fetch_session import FetchSession, Key, outside
+from acklog.broker.partition import Partition
+from acklog.broker.waiting import Waiter
+from acklog.errors import AcklogError, OutOfRange
+from acklog.wire import fetch
+from acklog.wire.error_code import ErrorCode
+
+if TYPE_CHECKING:
+    from acklog.broker.broker import Broker
+
+LONGEST_WAIT_MS = 300_000
+
+
+async def handle(broker: Broker, caller: Caller, version: int, request: fetch.Request) -> fetch.Response:
+    try:
+        session = broker.fetch_sessions.begin(request)
+    except Refused as refused:
+        return fetch.Response((), refused.code)
+    wanted = list(outside(request)) if session is None else list(session.partitions.items())
+    until = broker.clock() + min(max(request.max_wait_ms, 0), LONGEST_WAIT_MS)
+    while True:
+        reading = _Reading(broker, caller, request)
+        for key, partition in wanted:
+            await reading.read(key, partition)
+        if reading.enough or caller.closed or until <= broker.clock():
+            break
+        await _wait(broker, caller, reading.partitions, until)
+    return _response(session, reading.answers)
+
+
+async def _wait(broker: Broker, caller: Caller, partitions: Sequence[Partition], until: int) -> None:
+    waiter = Waiter()
+    for partition in partitions:
+        partition.waiters[waiter] = None
+    caller.on_close.append(waiter.end)
+    await waiter.wait(broker.timer, until)
+    for partition in partitions:
+        partition.waiters.pop(waiter, None)
+    if not caller.closed:
+        caller.on_close.remove(waiter.end)
+
+
+class _Reading:
+    """One round over what a request asks for."""
+
+    def __init__(self, broker: Broker, caller: Caller, request: fetch.Request) -> None:
+        self._broker = broker
+        self._caller = caller
+        self._committed = request.isolation_level == fetch.READ_COMMITTED
+        self._left = min(max(request.max_bytes, 0), broker.fetch_max_bytes)
+        self._min_bytes = request.min_bytes
+        self._bytes = 0
+        self._failed = False
+        self.answers: dict[Key, fetch.PartitionResponse] = {}
+        self.partitions: list[Partition] = []
+
+    @property
+    def enough(self) -> bool:
+        return self._failed or self._bytes >= self._min_bytes or not self.answers
+
+    async def read(self, key: Key, wanted: fetch.Partition) -> None:
+        try:
+            self.answers[key] = await self._read(key, wanted)
+        except AcklogError as error:
+            self._failed = True
+            code, _ = answer_to(error)
+            start = error.start if isinstance(error, OutOfRange) else -1
+            self.answers[key] = fetch.PartitionResponse(wanted.index, code, log_start=start)
+
+    async def _read(self, key: Key, wanted: fetch.Partition) -> fetch.PartitionResponse:
+        partition = self._partition(key)
+        log = partition.log
+        end = log.stable_end if self._committed else log.visible_end
+        if not log.start <= wanted.offset <= log.visible_end:
+            raise OutOfRange(wanted.offset, log.start, log.visible_end)
+        data, aborted = b'', ()
+        limit = min(wanted.max_bytes, self._left)
+        if wanted.offset < end and (limit > 0 or self._bytes == 0):
+            data, aborted = await log.read(wanted.offset, max(limit, 1), up_to=end)
+            if self._bytes and len(data) > self._left:
+                data = b''  # one batch more than fits: it comes first another time
+        self._bytes += len(data)
+        self._left -= len(data)
+        self.partitions.append(partition)
+        return fetch.PartitionResponse(
+            wanted.index,
+            ErrorCode.NONE,
+            log.visible_end,
+            log.stable_end,
+            log.start,
+            list(aborted) if self._committed else None,
+            data,
+        )
+
+    def _partition(self, key: Key) -> Partition:
+        name, topic_id, index = key
+        catalog = self._broker.catalog
+        if topic_id is not None:
+            topic = catalog.topics_by_id.get(topic_id)
+            if topic is None:
+                raise Refused(ErrorCode.UNKNOWN_TOPIC_ID, 'there is no topic with that id')
+        else:
+            topic = catalog.topics.get(name)
+            if topic is None:
+                raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f'there is no topic {name!r}')
+        self._broker.authorize(self._caller, 'READ', 'TOPIC', topic.name)
+        partition = self._broker.partition(topic.id_bytes, index)
+        if partition is None:
+            raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f'{topic.name} has no partition {index}')
+        return partition
+
+
+def _response(session: FetchSession | None, answers: dict[Key, fetch.PartitionResponse]) -> fetch.Response:
+    if session is not None:
+        first = session.epoch == 1 and not session.shown  # the answer that opens a session tells everything
+        answers = {key: answer for key, answer in answers.items() if session.changed(key, answer) or first}
+        session.turn([key for key, answer in answers.items() if answer.records])
+    topics: dict[tuple[str, bytes | None], list[fetch.PartitionResponse]] = {}
+    for (name, topic_id, _), answer in answers.items():
+        topics.setdefault((name, topic_id), []).append(answer)
+    return fetch.Response(
+        [fetch.TopicResponse(name, topic_id, partitions) for (name, topic_id), partitions in topics.items()],
+        session_id=0 if session is None else session.id,
+    )
+
+
+API = Api(1, 'Fetch', (4, 18), handle, fetch.CODEC)

@@ -1,0 +1,113 @@
+"""Produce (0), v3-v13: append batches to partitions.
+
+- acks=0: no answer; what cannot be stored closes the connection, as Kafka does, for there is no other way to say so.
+- acks=1: answered when the operating system has it. acks=-1: when it is on disk (one node: no replicas to wait for).
+- Batches are checked (lengths, CRC, format v2) and stored as they came. Older formats are
+  UNSUPPORTED_FOR_MESSAGE_FORMAT.
+- Idempotent producers: duplicates are answered with the offsets of the original, gaps with
+  OUT_OF_ORDER_SEQUENCE_NUMBER.
+- Transactional ids are refused: transactions are not served yet.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from acklog.broker.answers import answer_to
+from acklog.broker.api import Api, Caller, Refused
+from acklog.broker.eager import concurrently
+from acklog.errors import AcklogError, ProtocolError
+from acklog.log.seam import Durability
+from acklog.wire import produce
+from acklog.wire.error_code import ErrorCode
+from acklog.wire.record_batch import check, is_control, is_transactional
+
+if TYPE_CHECKING:
+    from acklog.broker.broker import Broker
+    from acklog.broker.partition import Partition
+
+_DURABILITY = {0: Durability.WRITTEN, 1: Durability.WRITTEN, -1: Durability.SYNCED}
+
+
+async def handle(broker: Broker, caller: Caller, version: int, request: produce.Request) -> produce.Response | None:
+    durability = _DURABILITY.get(request.acks)
+    appends = [
+        _append(broker, caller, version, topic, partition, durability)
+        for topic in request.topics
+        for partition in topic.partitions
+    ]
+    one = len(appends) == 1  # by far the most frequent
+    answers = iter([await appends[0]] if one else _raised(await concurrently(appends)))
+    topics = [
+        produce.TopicResponse(topic.name, topic.topic_id, [next(answers) for _ in topic.partitions])
+        for topic in request.topics
+    ]
+    if request.acks != 0:
+        return produce.Response(topics, 0)
+    for answer in (answer for topic in topics for answer in topic.partitions):
+        if answer.error_code != ErrorCode.NONE:
+            raise ProtocolError(f'produce with acks=0 failed: {answer.error_message}')
+    return None
+
+
+def _raised(results: list[produce.PartitionResponse | BaseException]) -> list[produce.PartitionResponse]:
+    answers = []
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+        answers.append(result)
+    return answers
+
+
+async def _append(
+    broker: Broker,
+    caller: Caller,
+    version: int,
+    topic: produce.Topic,
+    request: produce.Partition,
+    durability: Durability | None,
+) -> produce.PartitionResponse:
+    try:
+        if durability is None:
+            raise Refused(ErrorCode.INVALID_REQUIRED_ACKS, 'acks must be 0, 1 or -1 (all)')
+        partition = _partition(broker, caller, topic, request.index)
+        _check(broker, partition, request.records)
+        appended = await partition.append(request.records, broker.clock(), durability)
+    except AcklogError as error:
+        code, message = answer_to(error)
+        return produce.PartitionResponse(request.index, code, -1, -1, -1, message)
+    return produce.PartitionResponse(
+        request.index, ErrorCode.NONE, appended.first, appended.append_time, partition.log.start, None
+    )
+
+
+def _partition(broker: Broker, caller: Caller, topic: produce.Topic, index: int) -> Partition:
+    if topic.topic_id is not None:
+        known = broker.catalog.topics_by_id.get(topic.topic_id)
+        if known is None:
+            raise Refused(ErrorCode.UNKNOWN_TOPIC_ID, 'there is no topic with that id')
+    else:
+        known = broker.catalog.topics.get(topic.name)
+        if known is None:
+            raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f'there is no topic {topic.name!r}')
+    broker.authorize(caller, 'WRITE', 'TOPIC', known.name)
+    partition = broker.partition(known.id.bytes, index)
+    if partition is None:
+        raise Refused(
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            f'{known.name} has partitions 0 to {known.partitions - 1}, not {index}',
+        )
+    return partition
+
+
+def _check(broker: Broker, partition: Partition, records: memoryview | None) -> None:
+    if not records:
+        raise Refused(ErrorCode.INVALID_RECORD, 'a partition without records')
+    for header in check(records, broker.max_batch_bytes(partition)):
+        if is_control(header.attributes):
+            raise Refused(ErrorCode.INVALID_RECORD, 'control batches are written by the server only')
+        if is_transactional(header.attributes):
+            raise Refused(ErrorCode.INVALID_TXN_STATE, 'transactions are not served yet')
+
+
+API = Api(0, 'Produce', (3, 13), handle, produce.CODEC)

@@ -1,0 +1,139 @@
+"""The broker: catalog, partitions, share partitions and groups of one node, opened from its logs and closed to them.
+
+It has no sockets and no clock: the server gives it an opener for logs, a clock and a timer, and calls the handlers of
+`apis`. The handlers find everything through it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from acklog.broker.api import Caller, Refused
+from acklog.broker.catalog import Catalog, Group
+from acklog.broker.configs import Settings
+from acklog.broker.deliveries import Deliveries
+from acklog.broker.eager import concurrently
+from acklog.broker.fetch_session import FetchSessions
+from acklog.broker.groups import Groups
+from acklog.broker.journal import Journal
+from acklog.broker.partition import Partition
+from acklog.broker.retention import Retention
+from acklog.broker.topics import open_partitions
+from acklog.errors import LogError
+from acklog.log.seam import LogConfig, Opener
+
+if TYPE_CHECKING:
+    from acklog.broker.time import Clock, Timer
+
+JOURNAL = '__share_state'
+JOURNAL_CONFIG = LogConfig(
+    segment_bytes=16 << 20, retention_ms=-1, retention_bytes=-1, segment_ms=1 << 62, max_batch_bytes=1 << 30
+)
+
+
+@dataclass(slots=True)
+class Node:
+    """What clients are told about this node. Host and port are known when the server listens."""
+
+    id: int = 0
+    host: str = '127.0.0.1'
+    port: int = 9092
+    cluster_id: str = ''
+
+
+class Broker:
+    """Made by `Broker.open`; the attributes are for reading."""
+
+    def __init__(self, opener: Opener, catalog: Catalog, journal: Journal, clock: Clock, timer: Timer) -> None:
+        self.opener = opener
+        self.catalog = catalog
+        self.settings: Settings = catalog.settings
+        self.clock = clock
+        self.timer = timer
+        self.node = Node(cluster_id=catalog.cluster_id)
+        self.partitions: dict[tuple[bytes, int], Partition] = {}
+        self.deliveries = Deliveries(self, journal)
+        self.groups = Groups(self)
+        self.fetch_sessions = FetchSessions(self.settings.integer('max.incremental.fetch.session.cache.slots'))
+        self.retention = Retention(self, self.settings.integer('log.retention.check.interval.ms'))
+        self.latest = 0  # newest time in the journal when it was opened, ms
+
+    @classmethod
+    async def open(cls, opener: Opener, settings: Settings, clock: Clock, timer: Timer) -> Broker:
+        """Recover everything from its logs. Raises LogError."""
+        catalog = await Catalog.open(opener, clock, settings)
+        journal = Journal(
+            await opener.open(JOURNAL, JOURNAL_CONFIG, internal=True),
+            clock,
+            timer,
+            sync_every=settings.text('acklog.state.sync') == 'all',
+            sync_ms=settings.integer('acklog.state.sync.interval.ms'),
+        )
+        broker = cls(opener, catalog, journal, clock, timer)
+        await open_partitions(broker)
+        broker.latest = await broker.deliveries.recover()
+        await broker.groups.recover()
+        broker.retention.start()
+        return broker
+
+    async def close(self) -> None:
+        """Everything to disk, cleanly; the next open reads no segment."""
+        self.retention.stopped = True
+        for partition in self.partitions.values():
+            partition.end_waits()
+        with contextlib.suppress(LogError):  # what could not be written was not answered
+            await self.deliveries.journal.close()
+        await concurrently([partition.close() for partition in self.partitions.values()])
+        await self.catalog.close()
+
+    # -- looking up ----------------------------------------------------------------------------------------------------
+
+    def partition(self, topic_id: bytes, index: int) -> Partition | None:
+        """The partition, if it is here. `topic_id`: 16 bytes."""
+        return self.partitions.get((topic_id, index))
+
+    def authorize(self, caller: Caller, operation: str, kind: str, name: str) -> None:
+        """The one place that says whether `caller` may do `operation` (READ, WRITE, CREATE, ...) on a TOPIC, GROUP or
+        CLUSTER. There is no authentication yet, so everybody may do everything. Raises Refused."""
+
+    # -- limits --------------------------------------------------------------------------------------------------------
+
+    @property
+    def fetch_max_bytes(self) -> int:
+        """Bytes of records in one answer."""
+        return self.settings.integer('fetch.max.bytes')
+
+    def max_batch_bytes(self, partition: Partition) -> int:
+        """Largest batch that the partition's topic accepts."""
+        topic = self.catalog.topics_by_id[partition.topic_id]
+        return topic.integer('max.message.bytes')
+
+    def lock_ms(self, group_name: str) -> int:
+        """How long a group's locks last."""
+        name, group = 'share.record.lock.duration.ms', self.catalog.groups.get(group_name)
+        return self.settings.integer(f'group.{name}') if group is None else group.integer(name)
+
+    def heartbeat_ms(self, group: Group) -> int:
+        """How often its members send heartbeats."""
+        return group.integer('share.heartbeat.interval.ms')
+
+    def session_timeout_ms(self, group: Group) -> int:
+        """How long a member may be silent."""
+        return group.integer('share.session.timeout.ms')
+
+    def group_max_size(self) -> int:
+        """Members of one group."""
+        return self.settings.integer('group.share.max.size')
+
+    def max_share_sessions(self) -> int:
+        """Share sessions of all groups together."""
+        return self.settings.integer('group.share.max.share.sessions')
+
+    def group_by_id(self, group_id: int) -> Group | None:
+        """A group by its incarnation."""
+        return self.catalog.groups_by_id.get(group_id)
+
+
+__all__ = ['Broker', 'Node', 'Refused']

@@ -1,0 +1,216 @@
+"""All share partitions of this node: made when a group first takes from a partition, recovered from the journal, folded
+anew when the journal lost a write, ended with their group or topic."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from acklog.broker.api import Refused
+from acklog.broker.configs.derived import offset_reset, share_config
+from acklog.broker.delivery import ShareDelivery
+from acklog.broker.eager import Eager
+from acklog.broker.journal import Journal
+from acklog.broker.journal_format import ShareKey
+from acklog.broker.replay import Replay
+from acklog.core.share_partition import ShareConfig, SharePartition
+from acklog.errors import LogError
+from acklog.wire.error_code import ErrorCode
+
+if TYPE_CHECKING:
+    from acklog.broker.broker import Broker
+    from acklog.broker.catalog import Group
+    from acklog.broker.partition import Partition
+    from acklog.broker.waiting import Waiter
+    from acklog.core.events import Event
+
+REFOLD_AGAIN_MS = 100
+
+
+class Deliveries:
+    """The share partitions, by (group incarnation, topic id, partition)."""
+
+    def __init__(self, broker: Broker, journal: Journal) -> None:
+        self.journal = journal
+        self._broker = broker
+        self._all: dict[ShareKey, ShareDelivery] = {}
+        self._of_group: dict[int, dict[ShareKey, ShareDelivery]] = {}
+        self.waiting: dict[tuple[str, str], set[Waiter]] = {}  # long polls by (group, member)
+        journal.on_lost = self._lost
+        journal.snapshot_of = self._snapshot
+
+    # -- finding and making --------------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def find(self, group: Group, topic_id: bytes, index: int) -> ShareDelivery | None:
+        return self._all.get(ShareKey(group.id, topic_id, index))
+
+    def of_group(self, group_id: int) -> Iterable[ShareDelivery]:
+        return list(self._of_group.get(group_id, {}).values())
+
+    async def get(self, group: Group, topic_id: bytes, index: int, *, start: int | None = None) -> ShareDelivery:
+        """The group's share partition; a new one begins at `start`, by default where `share.auto.offset.reset` says.
+
+        Raises Refused when the partition is not here (any more)."""
+        key = ShareKey(group.id, topic_id, index)
+        if (found := self._all.get(key)) is not None:
+            return found
+        partition = self._broker.partition(topic_id, index)
+        if partition is None:
+            raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f'there is no partition {index} of that topic here')
+        if start is None:
+            start = await self._reset(group, partition)
+            if (found := self._all.get(key)) is not None:
+                return found
+            known = self._broker.catalog.groups.get(group.name)
+            if self._broker.partition(topic_id, index) is not partition or known is not group:
+                raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, 'the topic or the group was deleted meanwhile')
+        state = SharePartition(share_config(group), start)
+        self.journal.begin(key, state.snapshot())
+        return self._add(key, group, partition, state)
+
+    async def _reset(self, group: Group, partition: Partition) -> int:
+        """Where a new group begins (KIP-932, share.auto.offset.reset)."""
+        policy = offset_reset(group)
+        if policy == 'earliest':
+            return partition.log.start
+        if policy == 'latest':
+            return partition.log.visible_end
+        assert isinstance(policy, int)
+        found = await partition.log.offset_at(self._broker.clock() - policy)
+        return partition.log.visible_end if found is None else found[0]
+
+    def _add(self, key: ShareKey, group: Group, partition: Partition, state: SharePartition) -> ShareDelivery:
+        broker = self._broker
+        delivery = ShareDelivery(key, partition, state, self.journal, broker.clock, broker.timer)
+        delivery.read_committed = _read_committed(group)
+        self._all[key] = delivery
+        self._of_group.setdefault(key.group, {})[key] = delivery
+        return delivery
+
+    # -- ending --------------------------------------------------------------------------------------------------------
+
+    def _end(self, delivery: ShareDelivery) -> None:
+        self._all.pop(delivery.key, None)
+        of_group = self._of_group.get(delivery.key.group, {})
+        of_group.pop(delivery.key, None)
+        if not of_group:
+            self._of_group.pop(delivery.key.group, None)
+        delivery.end()
+
+    async def delete_group(self, group: Group) -> None:
+        """Its share partitions end; written when it returns."""
+        for delivery in self.of_group(group.id):
+            self._end(delivery)
+        await self.journal.written()
+
+    async def delete_partition(self, group: Group, topic_id: bytes, index: int) -> bool:
+        """One share partition ends; False if there was none."""
+        delivery = self.find(group, topic_id, index)
+        if delivery is not None:
+            self._end(delivery)
+            await self.journal.written()
+        return delivery is not None
+
+    def partition_deleted(self, partition: Partition) -> None:
+        for delivery in list(partition.deliveries.values()):
+            self._end(delivery)
+
+    # -- groups and members --------------------------------------------------------------------------------------------
+
+    def reconfigure(self, group: Group) -> None:
+        """The group's config has changed: locks given from now on, and failures from now on, follow it."""
+        config = share_config(group)
+        for delivery in self.of_group(group.id):
+            delivery.state.config = config
+            delivery.read_committed = _read_committed(group)
+            delivery.decided()
+
+    def wake_member(self, group: str, member: str) -> None:
+        """Answer the member's long polls now: it leaves."""
+        for waiter in self.waiting.get((group, member), set()).copy():
+            waiter.end()
+
+    # -- the journal ---------------------------------------------------------------------------------------------------
+
+    def _snapshot(self, key: ShareKey) -> Sequence[Event] | None:
+        delivery = self._all.get(key)
+        return None if delivery is None or delivery.fenced else delivery.state.snapshot()
+
+    def _lost(self, keys: Collection[ShareKey]) -> None:
+        for key in keys:
+            if (delivery := self._all.get(key)) is not None:
+                delivery.fenced = True
+                delivery.wake_all()
+                Eager(self._refold(delivery), self._refolded)
+
+    def _refolded(self, _: None, error: BaseException | None) -> None:
+        if error is not None:
+            raise error  # a bug: LogErrors are tried again
+
+    async def _refold(self, delivery: ShareDelivery) -> None:
+        """Replace its state by what the journal says."""
+        key, broker = delivery.key, self._broker
+        group = broker.group_by_id(key.group)
+        base = self.journal.bases.get(key)
+        if base is None or group is None:  # its beginning was what got lost: as if it had never been
+            self._forget(delivery)
+            return
+        try:
+            replay = await Replay(lambda _: SharePartition(share_config(group)), key).run(self.journal.log, base)
+        except LogError:
+            broker.timer.at(broker.clock() + REFOLD_AGAIN_MS, lambda: self._again(delivery))
+            return
+        if self._all.get(key) is not delivery:
+            return
+        delivery.state = replay.states[key]
+        delivery.fenced = False
+        delivery.decided()
+
+    def _again(self, delivery: ShareDelivery) -> None:
+        if self._all.get(delivery.key) is delivery:
+            Eager(self._refold(delivery), self._refolded)
+
+    def _forget(self, delivery: ShareDelivery) -> None:
+        key = delivery.key
+        if self._all.get(key) is delivery:
+            del self._all[key]
+            self._of_group.get(key.group, {}).pop(key, None)
+            delivery.partition.deliveries.pop(key.group, None)
+
+    async def recover(self) -> int:
+        """Fold the journal; the newest time in it (ms) comes back. Comes before anything else is done here.
+
+        A share partition whose topic or group is gone has ended; offsets beyond the log's end leave the state (the
+        log may have lost more than the journal by a power loss); locks go on for at least the session timeout (rule
+        7).
+        """
+        broker = self._broker
+        replay = await Replay(self._empty).run(self.journal.log)
+        self.journal.bases, self.journal.sizes = replay.bases, replay.sizes
+        for key, state in replay.states.items():
+            group, partition = broker.group_by_id(key.group), broker.partition(key.topic, key.partition)
+            if group is None or partition is None:
+                self.journal.end(key)
+                continue
+            delivery = self._add(key, group, partition, state)
+            state.config = share_config(group)
+            if state.end > partition.log.end:
+                state.cut(partition.log.end)
+            if state.start < partition.log.start:
+                state.log_starts_at(partition.log.start)
+            state.restarted(max(broker.clock(), replay.latest), group.integer('share.session.timeout.ms'))
+            delivery.decided()
+        await self.journal.written()
+        return replay.latest
+
+    def _empty(self, key: ShareKey) -> SharePartition:
+        group = self._broker.group_by_id(key.group)
+        return SharePartition(ShareConfig() if group is None else share_config(group))
+
+
+def _read_committed(group: Group) -> bool:
+    """Whether records of aborted transactions are left out."""
+    return group.text('share.isolation.level') == 'read_committed'

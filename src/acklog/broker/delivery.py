@@ -1,0 +1,253 @@
+"""A share partition at work: core's state joined to the log it reads, the journal it writes and the members that wait.
+
+Strategy: every decision is one synchronous step of `core`; its events are recorded in the same step, and the caller
+awaits the journal before it answers. Between reserving and acquiring the log is read, which may take time: what was
+reserved is checked again by `acquire`. When the journal lost a write, `state` is ahead of it; the delivery is then
+`fenced` until it has been folded anew, and answers with an error meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from acklog.broker.journal_format import ShareKey
+from acklog.errors import Failed, OutOfRange
+from acklog.wire.acknowledgements import Acknowledgement
+from acklog.wire.record_batch import Span, is_control, spans
+
+if TYPE_CHECKING:
+    from acklog.broker.journal import Journal
+    from acklog.broker.partition import Partition
+    from acklog.broker.time import Clock, Timer
+    from acklog.broker.waiting import Waiter
+    from acklog.core.share_partition import Reservation, SharePartition
+
+Buffer = bytes | memoryview
+
+
+class Taken(NamedTuple):
+    """Records handed to a member: whole batches, and which offsets of them are its own."""
+
+    buffers: list[Buffer]
+    size: int  # bytes
+    ranges: Sequence[tuple[int, int, int]]  # (first, last, deliveries)
+    count: int  # records
+
+
+class Piece(NamedTuple):
+    """One batch as it was read."""
+
+    span: Span
+    read: memoryview  # what it was read with; the span says where it stands in it
+
+
+class ShareDelivery:
+    """One group's share partition of one partition."""
+
+    def __init__(
+        self, key: ShareKey, partition: Partition, state: SharePartition, journal: Journal, clock: Clock, timer: Timer
+    ) -> None:
+        self.key = key
+        self.partition = partition
+        self.state = state
+        self.journal = journal
+        self.fenced = False
+        self.read_committed = False
+        self.waiters: dict[Waiter, None] = {}
+        self._clock, self._timer = clock, timer
+        self._armed: int | None = None
+        partition.deliveries[key.group] = self
+
+    @property
+    def topic_id(self) -> bytes:
+        return self.key.topic
+
+    @property
+    def index(self) -> int:
+        return self.key.partition
+
+    @property
+    def log_end(self) -> int:
+        """Where taking stops."""
+        log = self.partition.log
+        return log.stable_end if self.read_committed else log.visible_end
+
+    # -- taking --------------------------------------------------------------------------------------------------------
+
+    async def take(self, member: str, count: int, max_bytes: int, *, strict: bool) -> Taken | None:
+        """Acquire up to `count` records for `member` (rule 2); None if there is nothing. The events are recorded, not
+        yet written. Raises LogError."""
+        while True:
+            self.check()
+            now = self._clock()
+            reservation = self.state.reserve(now, member, count, strict, self.log_end)
+            self.decided()
+            if reservation is None:
+                return None
+            state, end = self.state, self.state.end
+            try:
+                pieces = await self._read(reservation, count, max_bytes)
+            except OutOfRange as error:
+                state.release_reservation(reservation)
+                if error.offset >= error.start:
+                    raise
+                self.log_starts_at(error.start)
+                continue
+            except BaseException:
+                state.release_reservation(reservation)
+                raise
+            if state is not self.state:
+                continue  # folded anew meanwhile: the reservation is of no state that counts
+            batches = [(p.span.first, p.span.last, is_control(p.span.attributes)) for p in pieces]
+            acquired = state.acquire(self._clock(), reservation, batches)
+            self.decided()
+            if acquired.ranges:
+                return _taken(pieces, acquired.ranges)
+            if state.end == end:
+                return None  # somebody else was faster; otherwise only gaps were passed: go on behind them
+
+    async def _read(self, reservation: Reservation, count: int, max_bytes: int) -> list[Piece]:
+        """The batches that hold what is reserved, in order, as far as `max_bytes` go (at least one)."""
+        pieces: list[Piece] = []
+        left = max_bytes
+        missing = count
+        wanted = list(reservation.wanted)
+        if reservation.tail is not None:
+            wanted.append((reservation.tail, None))
+        position = 0
+        for first, last in wanted:
+            if pieces and last is None and missing <= 0:
+                break
+            up_to = self.log_end if last is None else last + 1
+            position = max(first, position)
+            stop = min(up_to, position + missing) if last is None else up_to
+            while position < stop:
+                if left <= 0 and pieces:
+                    return pieces
+                read = await self.partition.log.read(position, max(left, 1), up_to=stop)
+                if not read.data:
+                    break
+                view = memoryview(read.data)
+                pieces.extend([Piece(span, view) for span in spans(view)])
+                position = pieces[-1].span.last + 1
+                left -= len(view)
+            if last is not None:
+                missing -= last - first + 1
+        return pieces
+
+    # -- what members say ----------------------------------------------------------------------------------------------
+
+    def acknowledge(self, member: str, acks: Sequence[Acknowledgement]) -> None:
+        """All or, by InvalidRecordState, none (rule 3). Recorded, not yet written."""
+        self.check()
+        self.state.acknowledge(self._clock(), member, acks)
+        self.decided()
+
+    def lost(self, member: str) -> None:
+        """Its connections are gone: what it held has failed (rule 6)."""
+        if not self.fenced:
+            self.state.lost(self._clock(), member)
+            self.decided()
+
+    def left(self, member: str) -> None:
+        """It said goodbye: what it held is returned, not counted as failed (rule 6)."""
+        if not self.fenced:
+            self.state.left(self._clock(), member)
+            self.decided()
+
+    # -- operators and the log -----------------------------------------------------------------------------------------
+
+    async def seek(self, target: int) -> None:
+        """A new epoch of the state that begins at `target` (rule 10); written when it returns."""
+        self.check()
+        self.state.seek(target)
+        self.decided()
+        await self.journal.written()
+
+    def log_starts_at(self, offset: int) -> None:
+        """Records below are gone for good (rule 8)."""
+        if not self.fenced and self.state.start < offset:
+            self.state.log_starts_at(offset)
+            self.decided()
+
+    def end(self) -> None:
+        """The group or the topic is no more: waiters are answered, locks are fenced, the journal knows."""
+        self.partition.deliveries.pop(self.key.group, None)
+        self.fenced = True
+        self.journal.end(self.key)
+        self.wake_all()
+
+    def check(self) -> None:
+        """Raises Failed while the state is not to be trusted."""
+        if self.fenced:
+            raise Failed('the state of this share partition is being read anew from its journal')
+
+    # -- after a decision ----------------------------------------------------------------------------------------------
+
+    def decided(self) -> None:
+        """After each step of the state: journal its events, mind its next deadline, wake who can have something."""
+        events = self.state.take_events()
+        if events:
+            self.journal.record(self.key, events)
+        self.arm()
+        if self.waiters:
+            self.offer()
+
+    def arm(self) -> None:
+        """Be called at the state's next deadline. One call at a time is asked for; a later deadline waits for it."""
+        deadline = self.state.next_deadline()
+        if deadline is not None and (self._armed is None or deadline < self._armed):
+            self._armed = deadline
+            self._timer.at(deadline, self._due)
+
+    def _due(self) -> None:
+        now = self._clock()
+        if self._armed is not None and self._armed <= now:
+            self._armed = None
+        if not self.fenced:
+            self.state.advance(now)
+            self.decided()
+
+    # -- who waits -----------------------------------------------------------------------------------------------------
+
+    def something(self) -> bool:
+        """There is something to take now."""
+        return self.state.why_nothing(self.log_end) == 'something'
+
+    def offer(self) -> None:
+        """Wake the next one that waits, if there is something to take."""
+        if self.waiters and not self.fenced and self.something():
+            self.wake()
+
+    def wake(self) -> None:
+        """Wake the one that has waited longest. When it has taken its share it offers the rest to the next."""
+        while self.waiters:
+            waiter = next(iter(self.waiters))
+            del self.waiters[waiter]
+            if waiter.wake():
+                return
+
+    def wake_all(self) -> None:
+        for waiter in list(self.waiters):
+            waiter.wake()
+        self.waiters.clear()
+
+
+def _taken(pieces: Sequence[Piece], ranges: Sequence[tuple[int, int, int]]) -> Taken:
+    """The batches that hold at least one of the acquired offsets, neighbours in one buffer; the others stay here."""
+    runs: list[list[Any]] = []  # [read, position, end]
+    at = 0
+    for span, read in pieces:
+        while at < len(ranges) and ranges[at][1] < span.first:
+            at += 1
+        if at == len(ranges):
+            break
+        if ranges[at][0] <= span.last:
+            if runs and runs[-1][0] is read and runs[-1][2] == span.position:
+                runs[-1][2] += span.size
+            else:
+                runs.append([read, span.position, span.position + span.size])
+    buffers = [read[position:end] for read, position, end in runs]
+    count = sum(last - first + 1 for first, last, _ in ranges)
+    return Taken(buffers, sum(map(len, buffers)), ranges, count)

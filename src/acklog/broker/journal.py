@@ -1,0 +1,203 @@
+"""The journal of the share partitions: what they decided, written down before anybody hears of it.
+
+Strategy: `record` collects the events of one turn of the loop; they go out as one batch, one append at a time, and
+`written` waits for it. Share partitions have already applied what they record, so an append that fails (or whose
+outcome is unknown) means that memory is ahead of the journal: all share partitions of that turn and of the one
+collected meanwhile are reported to `on_lost`, which drops them and folds them anew.
+
+Old history is dropped by whole segments. The share partition whose history begins earliest holds that up: when the
+journal is more than twice what the live state needs, that one is written as a snapshot (a list of events like any
+other) and so moves to the end. See `journal_format` for the bytes and `replay` for the way back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING
+
+from acklog.broker import event_codec
+from acklog.broker.eager import Eager
+from acklog.broker.journal_format import Kind, ShareKey, chunks, entry, mark
+from acklog.errors import LogError
+from acklog.log.seam import Durability, Log
+from acklog.wire.record_batch import build
+
+if TYPE_CHECKING:
+    from acklog.broker.time import Clock, Timer
+    from acklog.core.events import Event
+
+SLACK_BYTES = 32 * 1024 * 1024  # the journal may always be this large, whatever the live state needs
+SMALL_STATE = 200  # bytes that a share partition without a snapshot is taken to need
+TURN_BYTES = 512 * 1024  # what is more waits for the next batch
+
+
+class Journal:
+    """One journal over one log."""
+
+    def __init__(self, log: Log, clock: Clock, timer: Timer, *, sync_every: bool = False, sync_ms: int = 50) -> None:
+        self.log = log
+        self.bases: dict[ShareKey, int] = {}  # where a share partition's history begins, earliest first
+        self.sizes: dict[ShareKey, int] = {}  # bytes of its newest snapshot
+        self.on_lost: Callable[[Collection[ShareKey]], None] = lambda keys: None
+        self.snapshot_of: Callable[[ShareKey], Sequence[Event] | None] = lambda key: None
+        self._clock, self._timer = clock, timer
+        self._durability = Durability.SYNCED if sync_every else Durability.WRITTEN
+        self._sync_ms = sync_ms
+        self._sync_due = False
+        self._entries: list[bytes] = []
+        self._keys: set[ShareKey] = set()
+        self._turn: asyncio.Future[LogError | None] | None = None
+        self._writing: asyncio.Future[LogError | None] | None = None
+        self._snapshots = 0
+        self._snapshotting = False
+
+    # -- writing -------------------------------------------------------------------------------------------------------
+
+    def record(self, key: ShareKey, events: Sequence[Event]) -> None:
+        """Write these down with what else this turn of the loop brings; in the order of the calls."""
+        if events:
+            self._add(key, Kind.EVENTS, event_codec.encode(events))
+
+    def begin(self, key: ShareKey, events: Sequence[Event]) -> None:
+        """A new share partition, and the events that build it."""
+        self._add(key, Kind.BEGIN, event_codec.encode(events))
+
+    def end(self, key: ShareKey) -> None:
+        """The share partition is no more."""
+        self._add(key, Kind.TOMBSTONE, b'')
+        self.bases.pop(key, None)
+        self.sizes.pop(key, None)
+
+    async def written(self) -> None:
+        """Wait until all that has been recorded is in the journal. Raises LogError if it is not."""
+        turn = self._turn or self._writing
+        if turn is not None and (error := await turn) is not None:
+            raise error
+
+    def _add(self, key: ShareKey, kind: Kind, payload: bytes) -> None:
+        self._entries.append(entry(key, kind, payload))
+        self._keys.add(key)
+        if self._turn is None:
+            loop = asyncio.get_running_loop()
+            self._turn = loop.create_future()
+            if self._writing is None:
+                loop.call_soon(self._write)
+
+    def _write(self) -> None:
+        if self._turn is not None and self._writing is None:
+            Eager(self._append(), self._appended)
+
+    def _appended(self, _: None, error: BaseException | None) -> None:
+        if error is not None:
+            raise error  # a bug: LogErrors end in the turn's future
+
+    async def _append(self) -> None:
+        turn, self._turn, self._writing = self._turn, None, self._turn
+        assert turn is not None
+        entries, self._entries = self._entries, []
+        keys, self._keys = self._keys, set()
+        failure: LogError | None = None
+        now = self._clock()
+        try:
+            at = await self.log.append(build([(None, b''.join(entries))], timestamp=now), now, self._durability)
+        except LogError as error:
+            failure = error
+        else:
+            self._note(at.first, keys)
+        self._writing = None
+        if failure is not None:
+            self._lose(keys, failure)
+        turn.set_result(failure)
+        if self._turn is not None:
+            asyncio.get_running_loop().call_soon(self._write)
+
+    def _lose(self, keys: set[ShareKey], failure: LogError) -> None:
+        """Nothing of this turn counts, nor what was built on it meanwhile."""
+        keys |= self._keys
+        self._entries, self._keys = [], set()
+        if self._turn is not None:
+            self._turn.set_result(failure)
+            self._turn = None
+        self.on_lost(keys)
+
+    def _note(self, position: int, keys: set[ShareKey]) -> None:
+        for key in keys:
+            self.bases.setdefault(key, position)
+        if not self._sync_due and self._durability is Durability.WRITTEN:
+            self._sync_due = True
+            self._timer.at(self._clock() + self._sync_ms, self._sync)
+        self._tidy()
+
+    # -- on disk -------------------------------------------------------------------------------------------------------
+
+    def _sync(self) -> None:
+        self._sync_due = False
+        Eager(self.log.flush(), self._synced)
+
+    def _synced(self, _: None, error: BaseException | None) -> None:
+        # A sync that failed makes the log refuse writes until it has written them anew: the next append says so.
+        if error is not None and not isinstance(error, LogError):
+            raise error
+
+    async def close(self) -> None:
+        """Write what is recorded, then close the log."""
+        await self.written()
+        await self.log.close()
+
+    # -- snapshots -----------------------------------------------------------------------------------------------------
+
+    @property
+    def live_bytes(self) -> int:
+        """What all share partitions would need as snapshots, by their newest ones."""
+        return sum(self.sizes.values()) + SMALL_STATE * (len(self.bases) - len(self.sizes))
+
+    def _rebase(self, key: ShareKey, position: int) -> None:
+        self.bases.pop(key, None)
+        self.bases[key] = position  # at the end: bases stay in order
+
+    def _tidy(self) -> None:
+        if not self._snapshotting and self.log.size > SLACK_BYTES and self.log.size > SLACK_BYTES + 2 * self.live_bytes:
+            self._snapshotting = True
+            Eager(self._shorten(), self._shortened)
+
+    def _shortened(self, _: None, error: BaseException | None) -> None:
+        self._snapshotting = False
+        if error is not None and not isinstance(error, LogError):
+            raise error
+
+    async def _shorten(self) -> None:
+        """Snapshot the share partitions that hold up truncation, until the journal may be cut below its middle."""
+        middle = (self.log.start + self.log.end) // 2
+        while self.bases:
+            key, position = next(iter(self.bases.items()))
+            if position > middle:
+                break
+            await self._snapshot(key)
+            if self.bases.get(key) == position:  # it could not be had (being folded anew): try again later
+                break
+        await self.log.truncate_before(min(self.bases.values(), default=self.log.end))
+        await self.log.retain(self._clock(), None)
+
+    async def _snapshot(self, key: ShareKey) -> None:
+        events = self.snapshot_of(key)
+        if events is None:
+            return
+        self._snapshots += 1
+        number = (self.log.epoch << 40) + self._snapshots
+        self._add(key, Kind.MARK, mark(number))
+        marked = self.log.end  # the mark comes here or, behind a write under way, later
+        payload = await asyncio.get_running_loop().run_in_executor(None, event_codec.encode, events)
+        turn_bytes = 0
+        for part in chunks(number, payload):
+            if turn_bytes > TURN_BYTES:
+                await self.written()
+                turn_bytes = 0
+            if key not in self.bases:
+                return
+            self._add(key, Kind.CHUNK, part)
+            turn_bytes += len(part)
+        await self.written()
+        if key in self.bases:
+            self.sizes[key] = len(payload)
+            self._rebase(key, marked)

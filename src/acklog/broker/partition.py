@@ -1,0 +1,70 @@
+"""One partition: its log, who waits for it to grow, and the share partitions that read it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from acklog.errors import Closed
+from acklog.log.seam import Appended, Durability, Log
+
+if TYPE_CHECKING:
+    from acklog.broker.delivery import ShareDelivery
+    from acklog.broker.waiting import Waiter
+
+
+class Partition:
+    """A partition of a topic that this node owns."""
+
+    __slots__ = ('deliveries', 'index', 'log', 'topic_id', 'topic_name', 'waiters')
+
+    def __init__(self, topic_name: str, topic_id: bytes, index: int, log: Log) -> None:
+        self.topic_name = topic_name
+        self.topic_id = topic_id  # 16 bytes
+        self.index = index
+        self.log = log
+        self.deliveries: dict[int, ShareDelivery] = {}  # by group incarnation
+        self.waiters: dict[Waiter, None] = {}  # plain fetches that wait for records
+        log.listen(self._grown)
+
+    def _grown(self) -> None:
+        if self.waiters:
+            for waiter in list(self.waiters):
+                waiter.wake()
+        for delivery in self.deliveries.values():
+            if delivery.waiters:
+                delivery.wake()
+
+    async def append(self, batches: bytes | bytearray | memoryview, now: int, durability: Durability) -> Appended:
+        """See `Log.append`."""
+        return await self.log.append(batches, now, durability)
+
+    def owed_from(self) -> int | None:
+        """The smallest offset that some group is still owed; None if none is (rule 8)."""
+        owed = [delivery.state.start for delivery in self.deliveries.values()]
+        return min(owed, default=None)
+
+    def log_started_at(self, offset: int) -> None:
+        """The log begins later now: what groups were owed below that is gone."""
+        for delivery in list(self.deliveries.values()):
+            delivery.log_starts_at(offset)
+
+    def end_waits(self) -> None:
+        """Answer everybody who waits here: the partition is closing."""
+        for waiter in list(self.waiters):
+            waiter.wake()
+        for delivery in self.deliveries.values():
+            delivery.wake_all()
+
+    async def close(self) -> None:
+        self.end_waits()
+        await self.log.close()
+
+    async def close_deleted(self) -> None:
+        """The topic is no more: waiters are answered, the files go."""
+        self.end_waits()
+        for delivery in list(self.deliveries.values()):
+            delivery.end()
+        try:
+            await self.log.delete()
+        except Closed:
+            return  # somebody else was first

@@ -1,0 +1,80 @@
+"""Acknowledgements as they come in ShareFetch and ShareAcknowledge: checked for form, applied partition by partition,
+and answered when the journal has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from acklog.broker.answers import answer_to
+from acklog.broker.api import Caller, Refused
+from acklog.errors import AcklogError, LogError
+from acklog.wire.acknowledgements import RENEW, Acknowledgement
+from acklog.wire.error_code import ErrorCode
+
+if TYPE_CHECKING:
+    from acklog.broker.broker import Broker
+    from acklog.core.share_session import ShareSession
+
+Key = tuple[bytes, int]  # topic id, partition
+Results = dict[Key, tuple[ErrorCode, str | None]]
+
+
+async def acknowledge_all(
+    broker: Broker,
+    caller: Caller,
+    session: ShareSession,
+    requests: Iterable[tuple[bytes, int, Sequence[Acknowledgement]]],
+    *,
+    renew_allowed: bool,
+) -> Results:
+    """What became of each partition that was named. Raises nothing of ours: errors are in the results."""
+    acks: dict[Key, list[Acknowledgement]] = {}
+    for topic_id, index, batches in requests:  # a partition may be named more than once
+        if batches:
+            acks.setdefault((topic_id, index), []).extend(batches)
+    results: Results = {}
+    for key, batches in acks.items():
+        try:
+            _check_form(batches, renew_allowed)
+            _apply(broker, caller, session, key, batches)
+        except AcklogError as error:
+            results[key] = answer_to(error)
+        else:
+            results[key] = (ErrorCode.NONE, None)
+    try:
+        await broker.deliveries.journal.written()
+    except LogError as error:
+        failed = answer_to(error)
+        for key, (code, _) in results.items():
+            if code == ErrorCode.NONE:
+                results[key] = failed
+    return results
+
+
+def _apply(broker: Broker, caller: Caller, session: ShareSession, key: Key, batches: Sequence[Acknowledgement]) -> None:
+    topic = broker.catalog.topics_by_id.get(key[0])
+    if topic is None:
+        raise Refused(ErrorCode.UNKNOWN_TOPIC_ID, 'there is no topic with that id')
+    broker.authorize(caller, 'READ', 'TOPIC', topic.name)
+    group = broker.catalog.groups.get(session.key.group)
+    delivery = None if group is None else broker.deliveries.find(group, *key)
+    if delivery is None:
+        raise Refused(ErrorCode.INVALID_RECORD_STATE, 'nothing of this partition was delivered to this group')
+    delivery.acknowledge(session.key.member, batches)
+
+
+def _check_form(batches: Sequence[Acknowledgement], renew_allowed: bool) -> None:
+    """Raises Refused for what no state could make right (KIP-932: INVALID_REQUEST)."""
+    highest = RENEW if renew_allowed else RENEW - 1
+    end = -1
+    for first, last, types, _ in batches:
+        if first < 0 or last < first:
+            raise Refused(ErrorCode.INVALID_REQUEST, f'offsets {first} to {last} are no range')
+        if first <= end:
+            raise Refused(ErrorCode.INVALID_REQUEST, f'offsets {first} to {last} overlap the range before or go back')
+        if len(types) != 1 and len(types) != last - first + 1:
+            raise Refused(ErrorCode.INVALID_REQUEST, f'{len(types)} types for offsets {first} to {last}')
+        if max(types) > highest:
+            raise Refused(ErrorCode.INVALID_REQUEST, f'acknowledge types are 0 to {highest}, not {max(types)}')
+        end = last

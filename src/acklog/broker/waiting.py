@@ -1,0 +1,45 @@
+"""Long polls: somebody waits until one of several things happens, or until a time."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from acklog.broker.time import Timer
+
+
+class Waiter:
+    """One long poll that is waiting. Awake as soon as `wake` has been called, however often."""
+
+    __slots__ = ('_future', 'ended')
+
+    def __init__(self) -> None:
+        self._future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.ended = False  # no use to wait again: its member has left, its connection is gone, or it is late
+
+    @property
+    def awake(self) -> bool:
+        return self._future.done()
+
+    def wake(self) -> bool:
+        """True if it was asleep."""
+        if self._future.done():
+            return False
+        self._future.set_result(None)
+        return True
+
+    def end(self) -> None:
+        """Wake it for the last time."""
+        self.ended = True
+        self.wake()
+
+    async def wait(self, timer: Timer, until: int) -> None:
+        """Sleep until woken, at most until `until` (ms), after which it has `ended`."""
+        if self._future.done():
+            return
+        late = timer.at(until, self.end)
+        try:
+            await self._future
+        finally:
+            late.cancel()
