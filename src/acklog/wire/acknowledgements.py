@@ -41,11 +41,14 @@ Acknowledgement = tuple[int, int, bytes, int | None]
 
 def read_acknowledgements(message: Reader) -> list[Acknowledgement]:
     """The array of batches that comes next. Offsets and types are not checked against each other."""
-    count = message.array(MIN_SIZE)
+    count = message.array_length()
     if count > 1:
         singles = _read_singles(message, count)
         if singles is not None:
-            return singles
+            return singles  # not spent from the message's elements: there may be half a million, and they are cheap
+    if count < 0:
+        raise ProtocolError('null where there must be an array')
+    message.spend(count, MIN_SIZE)
     return [_read_one(message) for _ in range(count)]
 
 

@@ -10,9 +10,11 @@ tagged fields) and older ones is in the class of the reader or writer that it ge
         message.tags()
 
 Nothing in a message is believed: a length is compared with what is left before anything is allocated, and `array`
-refuses a number of elements for which there are not enough bytes. So what a reader allocates is bounded by a small
-multiple of the message. Every misfit raises ProtocolError; the struct module's and the buffer's own complaints are
-turned into it by `refusing_nonsense`, which each decoder is wrapped in.
+refuses a number of elements for which there are not enough bytes. An element of three bytes becomes an object of a
+hundred and takes a microsecond, so a reader also counts the elements of all arrays and the tagged fields together and
+refuses what has more of them than any real message. So both memory and time are bounded. Every misfit raises
+ProtocolError; the struct module's and the buffer's own complaints are turned into it by `refusing_nonsense`, which each
+decoder is wrapped in.
 
 Sources: the Kafka protocol guide, "Protocol Primitive Types"; KIP-482 (flexible versions), KIP-893 (nullable structs).
 """
@@ -27,6 +29,8 @@ from typing import ParamSpec, TypeVar
 from acklog.errors import ProtocolError
 
 Buffer = bytes | bytearray | memoryview
+
+MAX_ELEMENTS = 250_000  # in all arrays of a message together: 10,000 partitions, each with several arrays
 
 _BYTE = struct.Struct('>b')
 _SHORT = struct.Struct('>h')
@@ -54,14 +58,16 @@ def refusing_nonsense(decode: Callable[P, T]) -> Callable[P, T]:
 
 
 class Reader:
-    """Reads a message from its beginning. `position` is the next byte to be read, `end` the first one behind.
+    """Reads a message from its beginning. `position` is the next byte to be read, `end` the first one behind;
+    `elements` is how many array elements and tagged fields it may still have.
 
     This one reads the legacy types (versions that are not flexible); `tags` finds nothing there.
     """
 
-    __slots__ = ('data', 'end', 'position')
+    __slots__ = ('data', 'elements', 'end', 'position')
 
-    def __init__(self, data: Buffer) -> None:
+    def __init__(self, data: Buffer, elements: int = MAX_ELEMENTS) -> None:
+        self.elements = elements
         self.data = data if type(data) is memoryview else memoryview(data)
         self.position = 0
         self.end = len(data)
@@ -193,8 +199,7 @@ class Reader:
         size = self.array_length()
         if size < 0:
             raise ProtocolError('null where there must be an array')
-        if size * minimum > self.end - self.position:
-            raise ProtocolError(f'{size} elements announced in {self.end - self.position} bytes')
+        self.spend(size, minimum)
         return size
 
     def nullable_array(self, minimum: int) -> int | None:
@@ -202,9 +207,16 @@ class Reader:
         if size < 0:
             _must_be_null(size)
             return None
-        if size * minimum > self.end - self.position:
-            raise ProtocolError(f'{size} elements announced in {self.end - self.position} bytes')
+        self.spend(size, minimum)
         return size
+
+    def spend(self, count: int, minimum: int) -> None:
+        """Refuse `count` elements of at least `minimum` bytes each if they are too many for what is left."""
+        if count * minimum > self.end - self.position:
+            raise ProtocolError(f'{count} elements announced in {self.end - self.position} bytes')
+        self.elements -= count
+        if self.elements < 0:
+            raise ProtocolError('more elements than a message may have')
 
     def int32s(self) -> tuple[int, ...]:
         """Array of int32."""
@@ -242,13 +254,14 @@ class CompactReader(Reader):
             self.tagged()
 
     def tagged(self) -> dict[int, memoryview]:
-        # The count is not trusted with anything: each field takes two bytes at least, so it runs out of message.
         count = self.uvarint()
+        if not count:
+            return {}
+        self.spend(count, 2)
         fields = {}
-        while count:
+        for _ in range(count):
             tag = self.uvarint()
             fields[tag] = self.take(self.uvarint())
-            count -= 1
         return fields
 
 
@@ -257,9 +270,9 @@ def _must_be_null(size: int) -> None:
         raise ProtocolError(f'a length of {size}')
 
 
-def reader(data: Buffer, *, flexible: bool) -> Reader:
+def reader(data: Buffer, *, flexible: bool, elements: int = MAX_ELEMENTS) -> Reader:
     """The reader for a message of a flexible or an older version."""
-    return CompactReader(data) if flexible else Reader(data)
+    return CompactReader(data, elements) if flexible else Reader(data, elements)
 
 
 class Writer:
@@ -285,6 +298,21 @@ class Writer:
 
     def int64(self, value: int) -> None:
         self.out += _LONG.pack(value)
+
+    def uint8(self, value: int) -> None:
+        self.out.append(value)
+
+    def uint16(self, value: int) -> None:
+        self.out += value.to_bytes(2, 'big')
+
+    def uint32(self, value: int) -> None:
+        self.out += value.to_bytes(4, 'big')
+
+    def uint64(self, value: int) -> None:
+        self.out += value.to_bytes(8, 'big')
+
+    def float64(self, value: float) -> None:
+        self.out += _DOUBLE.pack(value)
 
     def boolean(self, value: bool) -> None:
         self.out.append(1 if value else 0)
