@@ -1,0 +1,47 @@
+"""DeleteShareGroupOffsets (92), v0: a group forgets what it has taken and signed off of topics (KIP-932).
+
+- The group must exist and have no members: GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP.
+- Taken up again, a topic begins where `share.auto.offset.reset` says.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from acklog.broker.answers import answer_to
+from acklog.broker.api import Api, Caller, Refused
+from acklog.errors import AcklogError
+from acklog.wire.error_code import ErrorCode
+
+if TYPE_CHECKING:
+    from acklog.broker.broker import Broker
+    from acklog.broker.catalog import Group
+
+
+async def handle(broker: Broker, caller: Caller, version: int, request: Any) -> dict[str, Any]:
+    try:
+        if not request.group_id:
+            raise Refused(ErrorCode.INVALID_GROUP_ID, "GroupId can't be empty.")
+        broker.authorize(caller, 'DELETE', 'GROUP', request.group_id)
+        group = broker.groups.empty(request.group_id)
+    except Refused as refused:
+        return {'error_code': refused.code, 'error_message': refused.message, 'responses': []}
+    names = dict.fromkeys(topic.topic_name for topic in request.topics)
+    return {'error_code': 0, 'responses': [await _topic(broker, caller, group, name) for name in names]}
+
+
+async def _topic(broker: Broker, caller: Caller, group: Group, name: str) -> dict[str, Any]:
+    topic = broker.catalog.topics.get(name)
+    try:
+        broker.authorize(caller, 'READ', 'TOPIC', name)
+        if topic is None:
+            raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f'there is no topic {name}')
+        for index in range(topic.partitions):
+            await broker.deliveries.delete_partition(group, topic.id_bytes, index)
+    except AcklogError as error:
+        code, message = answer_to(error)
+        return {'topic_name': name, 'error_code': code, 'error_message': message}
+    return {'topic_name': name, 'topic_id': topic.id, 'error_code': 0}
+
+
+API = Api(92, 'DeleteShareGroupOffsets', (0, 0), handle)

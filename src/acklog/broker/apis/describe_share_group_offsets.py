@@ -1,0 +1,82 @@
+"""DescribeShareGroupOffsets (90), v0-v1: where groups are on partitions; from v1 on how far behind (KIP-932, KIP-1226).
+
+- Topics null: all partitions that the group has begun with. Named ones that it has not are answered with offset -1.
+- The lag counts the records that are not settled: those that wait, are held or are still to be taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from acklog.broker.api import Api, Caller, Refused
+from acklog.wire.error_code import ErrorCode
+
+if TYPE_CHECKING:
+    from acklog.broker.broker import Broker
+    from acklog.broker.catalog import Group
+    from acklog.broker.delivery import ShareDelivery
+
+NONE = -1
+
+
+async def handle(broker: Broker, caller: Caller, version: int, request: Any) -> dict[str, Any]:
+    return {'groups': [_group(broker, caller, asked) for asked in request.groups]}
+
+
+def _group(broker: Broker, caller: Caller, asked: Any) -> dict[str, Any]:
+    try:
+        broker.authorize(caller, 'DESCRIBE', 'GROUP', asked.group_id)
+        group = broker.groups.existing(asked.group_id)
+    except Refused as refused:
+        return {
+            'group_id': asked.group_id, 'topics': [], 'error_code': refused.code, 'error_message': refused.message,
+        }  # fmt: skip
+    if asked.topics is None:
+        topics = _begun(broker, caller, group)
+    else:
+        topics = [_named(broker, caller, group, topic.topic_name, topic.partitions) for topic in asked.topics]
+    return {'group_id': asked.group_id, 'topics': topics, 'error_code': 0}
+
+
+def _begun(broker: Broker, caller: Caller, group: Group) -> list[dict[str, Any]]:
+    indexes: dict[str, list[int]] = {}
+    for delivery in broker.deliveries.of_group(group.id):
+        topic = broker.catalog.topics_by_id.get(delivery.topic_id)
+        if topic is not None:
+            indexes.setdefault(topic.name, []).append(delivery.index)
+    answers = [_named(broker, caller, group, name, sorted(indexes[name])) for name in sorted(indexes)]
+    return [answer for answer in answers if answer['partitions'][0]['error_code'] == 0]  # those one may see
+
+
+def _named(broker: Broker, caller: Caller, group: Group, name: str, indexes: Iterable[int]) -> dict[str, Any]:
+    topic = broker.catalog.topics.get(name)
+    try:
+        broker.authorize(caller, 'DESCRIBE', 'TOPIC', name)
+    except Refused as refused:
+        error = {'start_offset': NONE, 'error_code': refused.code, 'error_message': refused.message}
+        return {'topic_name': name, 'partitions': [{'partition_index': index, **error} for index in indexes]}
+    if topic is None:
+        return {'topic_name': name, 'partitions': [_partition(index, None) for index in indexes]}
+    partitions = [_partition(index, broker.deliveries.find(group, topic.id_bytes, index)) for index in indexes]
+    return {'topic_name': name, 'topic_id': topic.id, 'partitions': partitions}
+
+
+def _partition(index: int, delivery: ShareDelivery | None) -> dict[str, Any]:
+    if delivery is None:
+        return {'partition_index': index, 'start_offset': NONE, 'leader_epoch': 0, 'lag': NONE, 'error_code': 0}
+    return {
+        'partition_index': index,
+        'start_offset': delivery.state.start,
+        'leader_epoch': delivery.partition.log.epoch,
+        'lag': lag(delivery),
+        'error_code': ErrorCode.NONE,
+    }
+
+
+def lag(delivery: ShareDelivery) -> int:
+    """Records that are not settled."""
+    return delivery.state.owed + max(0, delivery.log_end - delivery.state.end)
+
+
+API = Api(90, 'DescribeShareGroupOffsets', (0, 1), handle)
