@@ -256,17 +256,17 @@ class Groups:
         added: Collection[TopicPartition] = (),
         forgotten: Collection[TopicPartition] = (),
         *,
-        acknowledge: bool = False,
+        acknowledges: bool = False,
     ) -> ShareSession:
         """The share session for a request; the first thing to ask for, as the session's counter moves with it whatever
         the answer (except a session error, which is what this raises as Refused).
 
         `epoch` 0 makes a new one and returns what the member held; with `epoch` -1 it is the old one, to be ended by
-        `close_session` after its acknowledgements. `acknowledge`: it is a ShareAcknowledge, which cannot begin one.
+        `close_session` after its acknowledgements. `acknowledges`: it is a ShareAcknowledge, which cannot begin one.
         """
         self._check_id(member_id)
         key = SessionKey(name, member_id)
-        return self._sessions.request(caller, key, epoch, added, forgotten, acknowledges=acknowledge)
+        return self._sessions.request(caller, key, epoch, added, forgotten, acknowledges=acknowledges)
 
     async def fetch_session(
         self,
