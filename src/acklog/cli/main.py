@@ -1,0 +1,85 @@
+"""The command `acklog`: its table of commands, and what every run ends with.
+
+Strategy: each command is a click command in its own file, imported when it runs (lazy.py). Whatever a command raises
+on purpose (AcklogError) is one line on stderr and an exit code (exit_codes.py); bugs show their traceback. Click was
+taken for its shell completion in bash, zsh and fish and for its suggestions after a typing error.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from acklog.cli.exit_codes import Exit, exit_code
+from acklog.cli.lazy import Lazy, LazyGroup
+from acklog.errors import AcklogError
+
+COMMANDS = {
+    'serve': Lazy('acklog.cli.serve', 'serve', 'Run the server.'),
+    'topic': Lazy('acklog.cli.topic', 'topic', 'Create, list, describe, configure and delete topics.'),
+    'group': Lazy('acklog.cli.group', 'group', 'List, describe, configure and delete groups; show their lag.'),
+    'publish': Lazy('acklog.cli.publish', 'publish', 'Publish each line of standard input as a record.'),
+    'subscribe': Lazy('acklog.cli.subscribe', 'subscribe', 'Take the records of topics and sign each one off.'),
+    'demo': Lazy('acklog.cli.demo', 'demo', 'Show the main job: kill subscribers and the server, lose nothing.'),
+    'completion': Lazy('acklog.cli.completion', 'completion', 'Print the script for completion in your shell.'),
+}
+
+
+def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        import acklog
+
+        click.echo(f'acklog {acklog.__version__}')
+        ctx.exit()
+
+
+@click.group(
+    cls=LazyGroup,
+    lazy=COMMANDS,
+    context_settings={'help_option_names': ['-h', '--help'], 'max_content_width': 100},
+    epilog='Start with "acklog serve" in one terminal and "acklog subscribe hello-group hello" in another.',
+)
+@click.option(
+    '--version', is_flag=True, is_eager=True, expose_value=False, callback=_show_version, help='Show the version.'
+)
+def root() -> None:
+    """A message server on a replayable log, where each record is signed off.
+
+    It speaks the Apache Kafka protocol: publish with any Kafka producer, take with any share consumer, or with the
+    commands below.
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run `acklog` with these arguments (default: those of the process) and return the exit code."""
+    try:
+        result = _run(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _forget_output()
+        result = Exit.BROKEN_PIPE
+    return int(result)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    try:
+        result = root.main(args=arguments, prog_name='acklog', standalone_mode=False)
+    except click.Abort:
+        return Exit.INTERRUPTED
+    except click.ClickException as error:
+        error.show()
+        return Exit.USAGE if isinstance(error, click.UsageError) else Exit(error.exit_code)
+    except AcklogError as error:
+        click.echo(f'acklog: {error}', err=True)
+        return exit_code(error)
+    return result if isinstance(result, int) else Exit.OK
+
+
+def _forget_output() -> None:
+    """Nobody reads stdout any more: send what is left of it nowhere, so that the interpreter's last flush is quiet."""
+    with contextlib.suppress(OSError, ValueError):  # no descriptor: stdout is not a file, nothing to quieten
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,59 @@
+"""The client: one object for a cluster, from which producers, subscriptions and administration are made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Unpack
+
+from acklog.client.addresses import parse_addresses
+from acklog.client.admin import Admin
+from acklog.client.cluster import Cluster
+from acklog.client.options import ProducerOptions, SubscriptionOptions
+from acklog.client.producer import Producer
+from acklog.client.subscription import Subscription
+
+
+class Client:
+    """An asynchronous client of acklog, or of Apache Kafka from 4.2 on.
+
+        async with Client('localhost:9092') as client:
+            async with client.producer() as producer:
+                await producer.publish('orders', b'first')
+            async with client.subscribe('billing', ['orders']) as subscription:
+                async for record in subscription:
+                    subscription.accept(record)
+
+    `bootstrap`: `host:port` of one or more servers, with commas; the port is 9092 where none is given. `timeout`: seconds to
+    wait for an answer, above 0. `client_id`: what the server's logs call this client. Raises ConfigError for an address that
+    is none. Nothing is connected before it is needed. A client belongs to one event loop.
+    """
+
+    def __init__(self, bootstrap: str = 'localhost:9092', *, timeout: float = 10.0, client_id: str = 'acklog') -> None:
+        self._cluster = Cluster(parse_addresses(bootstrap), client_id=client_id, timeout=timeout)
+        self.admin = Admin(self._cluster)
+
+    async def __aenter__(self) -> Client:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def producer(self, **options: Unpack[ProducerOptions]) -> Producer:
+        """A producer, with the options that `Producer` explains. Close it (`async with`) before the client."""
+        return Producer(self._cluster, **options)
+
+    def subscribe(self, group: str, topics: Sequence[str], **options: Unpack[SubscriptionOptions]) -> Subscription:
+        """A member of the share group `group` for these topics, with the options that `Subscription` explains. It joins with
+        `async with`, or `start`; close it before the client."""
+        return Subscription(self._cluster, group, topics, **options)
+
+    async def topic_exists(self, name: str) -> bool:
+        """Whether there is a topic of that name. Creates none."""
+        return name in await self._cluster.refresh([name])
+
+    async def close(self) -> None:
+        """Close all connections. Producers and subscriptions that are still open fail with ClientClosed."""
+        await self._cluster.close()

@@ -1,0 +1,130 @@
+"""What a producer holds for one partition: records that wait, and at most one batch on its way.
+
+One batch on its way per partition keeps the records in their order whatever is repeated, and makes batches grow while the
+server is busy. A batch keeps its bytes, with producer id and sequence, until it is settled, so that a repeat is the same
+batch to the server (KIP-98).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from acklog.client.retry import Backoff
+from acklog.wire import record_batch
+
+RECORD_OVERHEAD = 100  # bytes that a waiting record takes besides key, value and headers, roughly
+
+MAX_SEQUENCE = 1 << 31
+
+
+class Published(NamedTuple):
+    """Where a record went. `offset` is -1 where the server does not say (acks=0, or a repeat that it had already)."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int  # ms since 1970, as stored
+
+
+class Waiting(NamedTuple):
+    """A record that waits to be sent, and who is told."""
+
+    record: record_batch.NewRecord
+    size: int
+    future: asyncio.Future[Published]
+
+
+@dataclass(slots=True, eq=False)
+class Batch:
+    """Records on their way. `deadline`: loop time after which it is not tried again."""
+
+    waiting: Sequence[Waiting]
+    data: bytes
+    timestamp: int
+    deadline: float
+    backoff: Backoff = field(default_factory=Backoff)
+    retry_at: float = 0.0
+
+
+@dataclass(slots=True)
+class Identity:
+    """Producer id and epoch for one partition, and the sequence number of its next record."""
+
+    producer_id: int
+    epoch: int
+    sequence: int = 0
+
+
+class Outbox:
+    """The records of one partition."""
+
+    def __init__(self, topic: str, index: int) -> None:
+        self.topic, self.index = topic, index
+        self.identity: Identity | None = None
+        self.batch: Batch | None = None  # sent, or to be sent again
+        self.on_its_way = False
+        self._waiting: deque[Waiting] = deque()
+        self._bytes = 0
+        self.since = 0.0
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to be sent or settled."""
+        return not self._waiting and self.batch is None
+
+    def add(self, waiting: Waiting, now: float) -> None:
+        """One more record, at loop time `now`."""
+        if not self._waiting:
+            self.since = now
+        self._waiting.append(waiting)
+        self._bytes += waiting.size
+
+    def due(self, linger: float, batch_bytes: int) -> float:
+        """Loop time at which something is to be sent."""
+        if self.batch is not None:
+            return self.batch.retry_at
+        return 0.0 if self._bytes >= batch_bytes else self.since + linger
+
+    def fill(self, *, batch_bytes: int, compression: str, timestamp: int, now: float, patience: float) -> Batch:
+        """Make the next batch of the oldest records, or take the one that is to be sent again."""
+        if self.batch is not None:
+            return self.batch
+        taken: list[Waiting] = []
+        size = 0
+        while self._waiting and (not taken or size + self._waiting[0].size <= batch_bytes):
+            waiting = self._waiting.popleft()
+            size += waiting.size
+            taken.append(waiting)
+        self._bytes -= size
+        identity = self.identity or Identity(-1, -1, -1)
+        data = record_batch.build(
+            [waiting.record for waiting in taken],
+            timestamp=timestamp,
+            producer_id=identity.producer_id,
+            producer_epoch=identity.epoch,
+            base_sequence=identity.sequence,
+            compression=compression,
+        )
+        if self.identity is not None:
+            self.identity.sequence = (self.identity.sequence + len(taken)) % MAX_SEQUENCE
+        self.since = now
+        self.batch = Batch(taken, bytes(data), timestamp, now + patience)
+        return self.batch
+
+    def settle(self) -> Sequence[Waiting]:
+        """The batch is done or given up: its records, for their futures to be told."""
+        assert self.batch is not None
+        settled = self.batch.waiting
+        self.batch = None
+        return settled
+
+    def drain(self) -> list[Waiting]:
+        """Give up all that is here."""
+        left = [*(self.batch.waiting if self.batch else ()), *self._waiting]
+        self._waiting.clear()
+        self._bytes, self.batch = 0, None
+        return left

@@ -1,0 +1,103 @@
+"""Records as a subscriber gets them, out of what a server sent.
+
+Of the batches in an answer only the offsets that were acquired are this member's; a batch may hold others. What was acquired
+and has no record is a gap. A batch that cannot be read (its CRC does not fit, it is broken, it unpacks to too much) is
+handed back: after a few attempts the server puts it aside like any record that nobody can process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from acklog.client.errors import Unsupported
+from acklog.client.unsettled import without
+from acklog.errors import CorruptBatch
+from acklog.wire import record_batch
+from acklog.wire.compression import CompressionUnavailable
+from acklog.wire.primitives import Buffer
+
+MAX_UNPACKED = 64 << 20  # bytes that one batch may unpack to
+
+
+class Received(NamedTuple):
+    """A record that was taken and waits to be signed off.
+
+    `timestamp`: ms since 1970; `headers`: in order, keys may repeat; `deliveries`: how often it has been delivered, this
+    time included, 1 or more (up to 32767).
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: Sequence[tuple[str, bytes | None]]
+    deliveries: int
+
+
+class Sorted(NamedTuple):
+    """What an answer held of one partition: the records, and ranges of acquired offsets that are none."""
+
+    records: list[Received]
+    gaps: list[tuple[int, int]]
+    unreadable: list[tuple[int, int]]
+
+
+def sort_out(topic: str, partition: int, data: Buffer, acquired: Sequence[tuple[int, int, int]]) -> Sorted:
+    """The records among `data` (whole batches) that were acquired: (first, last, delivery count), in order.
+
+    Raises Unsupported when the compression's package is missing."""
+    records: list[Received] = []
+    broken: list[tuple[int, int]] = []
+    ranges = iter(acquired)
+    first, last, deliveries = next(ranges, (-1, -1, 0))
+    for span in record_batch.spans(data):
+        stored = _read(data, span)
+        if stored is None:
+            broken.append((span.first, span.last))
+            continue
+        for record in stored:
+            while record.offset > last >= 0:
+                first, last, deliveries = next(ranges, (-1, -1, 0))
+            if last < 0:
+                break
+            if record.offset >= first:
+                records.append(Received(topic, partition, *record, deliveries))
+    left = without([(first, last) for first, last, _ in acquired], [record.offset for record in records])
+    gaps, unreadable = _parted(left, broken)
+    return Sorted(records, gaps, unreadable)
+
+
+def _read(data: Buffer, span: record_batch.Span) -> list[record_batch.Record] | None:
+    """The records of a batch; None if it cannot be read."""
+    if not record_batch.crc_fits(data, span.position, span.size):
+        return None
+    whole = memoryview(data)[span.position : span.position + span.size]
+    try:
+        return list(record_batch.records(whole, max_unpacked=MAX_UNPACKED))
+    except CorruptBatch:
+        return None
+    except CompressionUnavailable as error:
+        raise Unsupported(f'offset {span.first} of the partition cannot be unpacked: {error}') from None
+
+
+def _parted(
+    ranges: Sequence[tuple[int, int]], broken: Sequence[tuple[int, int]]
+) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """The ranges outside and inside of the broken batches."""
+    outside, inside = [], []
+    for first, last in ranges:
+        begin = first
+        for batch_first, batch_last in broken:
+            overlap = max(begin, batch_first), min(last, batch_last)
+            if overlap[0] > overlap[1]:
+                continue
+            if begin < overlap[0]:
+                outside.append((begin, overlap[0] - 1))
+            inside.append(overlap)
+            begin = overlap[1] + 1
+        if begin <= last:
+            outside.append((begin, last))
+    return outside, inside

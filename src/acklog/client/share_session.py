@@ -1,0 +1,170 @@
+"""A share session with one server: its epochs, its partitions, and the acknowledgements that go with it (KIP-932).
+
+No I/O and no clock: it makes requests and takes answers in. ShareFetch and ShareAcknowledge share one epoch: 0 opens the
+session with all partitions, then 1, 2, ..., -1 closes it. The epoch goes on with every answer but a session error, after
+which a new session is opened; what was held in the old one is no longer held.
+
+A request whose answer never came may have been carried out. Its acknowledgements are sent once more in the next one, so that
+they are not lost when it was not; the server passes over those that it knows.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from acklog.client.errors import AcknowledgementFailure, error_code
+from acklog.client.unsettled import Unsettled
+from acklog.wire import share_acknowledge, share_fetch
+from acklog.wire.acknowledgements import GAP, Acknowledgement
+from acklog.wire.error_code import ErrorCode
+
+Key = tuple[uuid.UUID, int]  # topic id, partition
+
+OPEN, CLOSE = 0, -1
+_HIGHEST_EPOCH = (1 << 31) - 1
+
+SESSION_ERRORS = frozenset(
+    {
+        ErrorCode.SHARE_SESSION_NOT_FOUND,
+        ErrorCode.INVALID_SHARE_SESSION_EPOCH,
+        ErrorCode.SHARE_SESSION_LIMIT_REACHED,
+    }
+)
+
+
+class Limits(NamedTuple):
+    """What one fetch may bring."""
+
+    max_wait_ms: int
+    max_bytes: int
+    max_records: int
+    strict: bool  # not a record more than max_records, where the server can (v2)
+
+
+class ShareSession:
+    """The session of one member with one node. `names`: topic names by id, for messages."""
+
+    def __init__(self, group: str, member: str, names: Mapping[uuid.UUID, str]) -> None:
+        self.group, self.member, self._names = group, member, names
+        self.epoch = OPEN
+        self.partitions: frozenset[Key] = frozenset()
+        self.failures: list[AcknowledgementFailure] = []
+        self._unsettled: dict[Key, Unsettled] = {}
+        self._sent: dict[Key, list[Acknowledgement]] = {}
+
+    # --- what is held
+
+    def of(self, key: Key) -> Unsettled:
+        """What is held of a partition."""
+        return self._unsettled.setdefault(key, Unsettled())
+
+    @property
+    def held(self) -> int:
+        """Number of records handed out about which nothing has been said yet."""
+        return sum(len(unsettled.open) for unsettled in self._unsettled.values())
+
+    @property
+    def has_decisions(self) -> bool:
+        """Whether there is something to tell the server."""
+        return any(unsettled.decided or unsettled.gaps for unsettled in self._unsettled.values())
+
+    # --- requests
+
+    def fetch(self, wanted: Collection[Key], limits: Limits) -> share_fetch.Request:
+        """The next ShareFetch: the partitions wanted from now on, and all acknowledgements that can go with it.
+
+        The request that opens a session can carry none; there are none then."""
+        wanted = frozenset(wanted)
+        acks = self._take_acks()
+        added = wanted - self.partitions
+        removed = (self.partitions | acks.keys()) - wanted  # acknowledging alone would bring one into the session
+        self.partitions = wanted
+        return share_fetch.Request(
+            group_id=self.group,
+            member_id=self.member,
+            session_epoch=self.epoch,
+            max_wait_ms=limits.max_wait_ms,
+            min_bytes=1,
+            max_bytes=limits.max_bytes,
+            max_records=limits.max_records,
+            batch_size=limits.max_records,
+            acquire_mode=share_fetch.RECORD_LIMIT if limits.strict else share_fetch.BATCH_OPTIMIZED,
+            is_renew=False,
+            topics=_topics({key: acks.get(key, ()) for key in added | acks.keys()}),
+            forgotten=[
+                share_fetch.Forgotten(topic.topic_id, [partition.index for partition in topic.partitions])
+                for topic in _topics(dict.fromkeys(removed, ()))
+            ],
+        )
+
+    def acknowledge(self, *, close: bool = False) -> share_acknowledge.Request:
+        """A ShareAcknowledge with all that is to be told; `close`: and the end of the session."""
+        topics = _topics(self._take_acks())
+        return share_acknowledge.Request(self.group, self.member, CLOSE if close else self.epoch, False, topics)
+
+    def renew(self, ranges: Mapping[Key, Sequence[Acknowledgement]]) -> share_acknowledge.Request:
+        """A ShareAcknowledge that renews locks and nothing else (KIP-1222)."""
+        self._sent = {}
+        return share_acknowledge.Request(self.group, self.member, self.epoch, True, _topics(ranges))
+
+    def _take_acks(self) -> dict[Key, list[Acknowledgement]]:
+        self._sent = {key: taken for key, unsettled in self._unsettled.items() if (taken := unsettled.take())}
+        for key in [key for key, unsettled in self._unsettled.items() if not unsettled.open]:
+            del self._unsettled[key]
+        return self._sent
+
+    # --- answers
+
+    def advanced(self, error: int, message: str | None) -> bool:
+        """An answer came, with this error for the request as a whole; False if the session is gone."""
+        code = error_code(error)
+        if code in SESSION_ERRORS:
+            self._refused(self._sent, code, message)
+            self.lost(code)
+            return False
+        self.epoch = 1 if self.epoch == _HIGHEST_EPOCH else self.epoch + 1
+        if code is not ErrorCode.NONE:
+            self.unanswered()
+        return True
+
+    def settled(self, key: Key, error: int, message: str | None) -> None:
+        """What the server said to the acknowledgements of a partition."""
+        sent = self._sent.pop(key, None)
+        if error and sent:
+            self._refused({key: sent}, error_code(error), message)
+
+    def unanswered(self) -> None:
+        """The request was not, or may not have been, carried out: tell the acknowledgements again with the next one, and
+        all partitions."""
+        for key, acks in self._sent.items():
+            self.of(key).put_back(acks)
+        self._sent = {}
+        self.partitions = frozenset()
+
+    def lost(self, code: ErrorCode) -> None:
+        """The session is gone, and with it all that was held; the next request opens another one."""
+        for key, unsettled in self._unsettled.items():
+            self._refused({key: unsettled.take()}, code, None)
+        self._unsettled.clear()
+        self._sent = {}
+        self.partitions = frozenset()
+        self.epoch = OPEN
+
+    def _refused(self, acks: Mapping[Key, Iterable[Acknowledgement]], code: ErrorCode, message: str | None) -> None:
+        self.failures += [
+            AcknowledgementFailure(
+                self._names.get(key[0], str(key[0])), key[1], first, last, code, message or ''
+            )
+            for key, told in acks.items()
+            for first, last, types, _ in told
+            if types[0] != GAP
+        ]
+
+
+def _topics(partitions: Mapping[Key, Sequence[Acknowledgement]]) -> list[share_fetch.Topic]:
+    by_topic: dict[uuid.UUID, list[share_fetch.Partition]] = {}
+    for (topic_id, index), acks in sorted(partitions.items(), key=lambda item: item[0]):
+        by_topic.setdefault(topic_id, []).append(share_fetch.Partition(index, acks))
+    return [share_fetch.Topic(topic_id.bytes, parts) for topic_id, parts in by_topic.items()]
