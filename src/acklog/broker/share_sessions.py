@@ -72,7 +72,7 @@ class Sessions:
         return session
 
     def _open(self, caller: Caller, key: SessionKey, partitions: Collection[TopicPartition]) -> ShareSession:
-        self._sessions.limit = self._broker.catalog.settings.integer('group.share.max.share.sessions')
+        self._sessions.limit = self._broker.settings.integer('group.share.max.share.sessions')
         self._left(key)
         known = self._sessions.find(key) is not None
         try:
@@ -115,10 +115,10 @@ class Sessions:
                 self._sessions.close(session.key)
                 self._ended(session.key)
 
-    def recover(self) -> None:
+    def recover(self, now: int) -> None:
         """Sessions from before a restart; those that nobody adopts in time are lost."""
-        broker, now = self._broker, self._broker.clock()
-        self._sessions.limit = broker.catalog.settings.integer('group.share.max.share.sessions')
+        broker = self._broker
+        self._sessions.limit = broker.settings.integer('group.share.max.share.sessions')
         for key, principal, partitions in list(self._remembered.sessions()):
             group = broker.catalog.groups.get(key.group)
             try:

@@ -76,7 +76,8 @@ def _partition(index: int, delivery: ShareDelivery | None) -> dict[str, Any]:
 
 def lag(delivery: ShareDelivery) -> int:
     """Records that are not settled."""
-    return delivery.state.owed + max(0, delivery.log_end - delivery.state.end)
+    counts = delivery.state.counts()
+    return sum(counts) - counts.dead + max(0, delivery.log_end - delivery.state.end)
 
 
 API = Api(90, 'DescribeShareGroupOffsets', (0, 1), handle)

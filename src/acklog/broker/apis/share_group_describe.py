@@ -36,8 +36,8 @@ def _group(broker: Broker, caller: Caller, name: str, operations: int) -> dict[s
             'group_state': 'Dead',
             'authorized_operations': NOT_ASKED,
         }
-    members = broker.groups.members(name)
-    epoch = broker.groups.epoch(name)
+    members = broker.groups.members.of(name)
+    epoch = broker.groups.members.epoch(name)
     return {
         'error_code': 0,
         'group_id': name,

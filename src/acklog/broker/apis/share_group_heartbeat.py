@@ -29,7 +29,7 @@ async def handle(broker: Broker, caller: Caller, version: int, request: Any) -> 
         _check(request)
         broker.authorize(caller, 'READ', 'GROUP', request.group_id)
         if request.member_epoch == LEAVE_EPOCH:
-            await broker.groups.leave(request.group_id, request.member_id)
+            await broker.groups.members.leave(request.group_id, request.member_id)
             return {'error_code': 0, 'member_id': request.member_id, 'member_epoch': LEAVE_EPOCH}
         return await _go_on(broker, caller, request)
     except Refused as refused:
@@ -53,7 +53,7 @@ async def _go_on(broker: Broker, caller: Caller, request: Any) -> dict[str, Any]
     for name in request.subscribed_topic_names or ():
         broker.authorize(caller, 'DESCRIBE', 'TOPIC', name)
     name = request.group_id
-    beat = await broker.groups.heartbeat(
+    beat = await broker.groups.members.heartbeat(
         caller, name, request.member_id, request.member_epoch, request.subscribed_topic_names, request.rack_id
     )
     answer = {
