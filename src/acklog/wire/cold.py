@@ -249,21 +249,21 @@ def _structure_writer(structure: Structure) -> Write:
         for name, put, default in writers:
             put(message, get(name, default))
         if tagged:
-            message.tagged(_tagged(tagged, given))
+            message.tagged(_tagged(tagged, given, type(message)))
         else:
             message.tags()
 
     return write
 
 
-def _tagged(tagged: list[tuple[Field, Write]], given: Fields) -> list[tuple[int, Buffer]]:
-    """The tagged fields that have another value than their default."""
+def _tagged(tagged: list[tuple[Field, Write]], given: Fields, kind: type[Writer]) -> list[tuple[int, Buffer]]:
+    """The tagged fields that have another value than their default, each written by a writer of this kind."""
     found: list[tuple[int, Buffer]] = []
     for field, put in tagged:
         value = given.get(field.name)
         if value is None or value == field.default or (field.is_array and not value):
             continue
-        contents = CompactWriter()
+        contents = kind()
         put(contents, value)
         found.append((field.tag or 0, contents.out))
     return found
