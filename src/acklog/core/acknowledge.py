@@ -1,0 +1,135 @@
+"""Checking a request's acknowledgements as a whole (rule 3).
+
+Strategy: three forms come in, all without an object per record: ranges `(first, last, kind)`, the same with a release
+time, and a range with a kind for each offset, as Kafka's protocol has it. Checking a range is counting: as many held
+as there are records left. The common shape of many acknowledgements, single offsets of alternating kinds, is handled
+in columns. The outcome is a set of offsets for each kind and release time; nothing has been changed by then.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from itertools import compress
+
+from pyroaring import BitMap64
+
+from acklog.core.events import Ack
+from acklog.core.state import ShareState
+from acklog.errors import InvalidRecordState
+
+Kinds = int | bytes  # one Ack for a whole range, or one for each offset of it
+Acknowledgement = tuple[int, int, Kinds] | tuple[int, int, Kinds, int | None]
+Settlement = dict[tuple[int, int | None], BitMap64]  # offsets by kind and release time
+
+_MASKS = [bytes(int(byte == kind) for byte in range(256)) for kind in Ack]
+_HIGHEST_KIND = max(Ack)
+COLUMNS = 4  # from so many acknowledgements on, columns are faster
+
+
+def check(
+    state: ShareState, member: str, acks: Sequence[Acknowledgement], at: int | None, lock: int | None
+) -> Settlement:
+    """What `acks` come to. Raises InvalidRecordState when any of them names what `member` does not hold (under `lock`).
+
+    Done offsets in a range with held ones are passed over, and so is a range named as GAP.
+    """
+    held = state.locks.held.get(member)
+    if held is None:
+        held = BitMap64()
+    if lock is not None:
+        held = state.locks.under(lock, _named(acks) & held)
+    if len(acks) >= COLUMNS:
+        settlement = _columns(state, held, acks, at)
+        if settlement is not None:
+            return settlement
+    return _one_by_one(state, held, acks, at)
+
+
+def _named(acks: Sequence[Acknowledgement]) -> BitMap64:
+    result = BitMap64()
+    for ack in acks:
+        if 0 <= ack[0] <= ack[1]:
+            result.add_range(ack[0], ack[1] + 1)
+    return result
+
+
+def _columns(state: ShareState, held: BitMap64, acks: Sequence[Acknowledgement], at: int | None) -> Settlement | None:
+    """Single offsets, all held, none twice, without release times of their own; None where it is anything else."""
+    try:
+        firsts, lasts, kinds = zip(*acks, strict=True)
+        if firsts != lasts:
+            return None
+        column = bytes(kinds)
+        offsets = BitMap64(array('Q', firsts))
+    except (ValueError, TypeError, OverflowError):
+        return None
+    if len(offsets) != len(firsts) or not offsets <= held or max(column) > _HIGHEST_KIND:
+        return None
+    settlement: Settlement = {}
+    for kind in set(column):
+        if column.count(kind) == len(column):
+            return {(kind, at): offsets}
+        settlement[kind, at] = BitMap64(array('Q', compress(firsts, column.translate(_MASKS[kind]))))
+    return settlement
+
+
+def _one_by_one(state: ShareState, held: BitMap64, acks: Sequence[Acknowledgement], at: int | None) -> Settlement:
+    settlement: Settlement = {}
+    count = 0
+    for ack in acks:
+        first, last, kinds = ack[0], ack[1], ack[2]
+        count += _check_range(state, held, first, last, kinds)
+        when = at if len(ack) == 3 or ack[3] is None else ack[3]
+        if isinstance(kinds, int):
+            _chosen(settlement, kinds, when).add_range(first, last + 1)
+        else:
+            _spread(settlement, first, last, kinds, when)
+    total = BitMap64()
+    for offsets in settlement.values():
+        offsets &= held
+        total |= offsets
+    if len(total) != count:
+        raise InvalidRecordState('a record is acknowledged twice')
+    return {key: offsets for key, offsets in settlement.items() if offsets}
+
+
+def _check_range(state: ShareState, held: BitMap64, first: int, last: int, kinds: Kinds) -> int:
+    """How many of the range are held; raises where it names anything that is neither held nor done."""
+    if not 0 <= first <= last < state.end:
+        raise InvalidRecordState(
+            f'{first}..{last}: nothing has been taken from the log there, which was read to {state.end}'
+        )
+    after = last + 1
+    here = held.range_cardinality(first, after)
+    if here != state.owed.range_cardinality(first, after) or (
+        state.dead and state.dead.range_cardinality(first, after)
+    ):
+        raise InvalidRecordState(f'{first}..{last}: some of it is held by another, by an older lock, or by nobody')
+    if isinstance(kinds, int):
+        bad, gap = not 0 <= kinds <= _HIGHEST_KIND, kinds == Ack.GAP
+    else:
+        bad, gap = len(kinds) != after - first or max(kinds) > _HIGHEST_KIND, not any(kinds)
+    if bad:
+        raise InvalidRecordState(f'{first}..{last}: unknown kinds of acknowledgement, or not one for each offset')
+    if not here and not gap:
+        raise InvalidRecordState(f'{first}..{last}: all of it is done')
+    return here
+
+
+def _spread(settlement: Settlement, first: int, last: int, kinds: bytes, at: int | None) -> None:
+    offsets = range(first, last + 1)
+    for kind in set(kinds):
+        if kinds.count(kind) == len(kinds):
+            _chosen(settlement, kind, at).add_range(first, last + 1)
+        else:
+            chosen = _chosen(settlement, kind, at)
+            chosen |= BitMap64(array('Q', compress(offsets, kinds.translate(_MASKS[kind]))))
+
+
+def _chosen(settlement: Settlement, kind: int, at: int | None) -> BitMap64:
+    key = kind, at if kind == Ack.RELEASE else None
+    offsets = settlement.get(key)
+    if offsets is None:
+        offsets = settlement[key] = BitMap64()
+    return offsets

@@ -1,0 +1,65 @@
+"""A state as events that rebuild it in an empty share partition.
+
+Strategy: one event for each set, in pieces small enough for the journal's batches. The first one (`Began`) clears
+what was there, so folding a snapshot into any state gives exactly the one that was asked for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pyroaring import BitMap64
+
+from acklog.core import events as ev
+from acklog.core.counters import Counter
+from acklog.core.offsets import pieces
+from acklog.core.state import ShareState
+
+PIECE = 256 * 1024  # bytes of one set in one event, about
+
+
+def snapshot(state: ShareState) -> Iterator[ev.Event]:
+    """Events to fold, in order. The state must not change before the last one was taken."""
+    yield ev.Began(state.epoch, state.end, state.lock_number, state.clock)
+    for piece in pieces(state.all_free(), PIECE):
+        yield ev.Kept('available', piece)
+    yield from _waiting(state)
+    for lock in state.locks:
+        for piece in pieces(lock.offsets, PIECE):
+            yield ev.KeptLock(lock.number, lock.member, lock.until, piece)
+    for (member, ack), offsets in state.pending.items():
+        for piece in pieces(offsets, PIECE):
+            yield ev.KeptPending(member, ack, piece)
+    yield from _buried(state)
+    by_instant: dict[int, list[int]] = {}
+    for offset, at in state.deferred.items():
+        by_instant.setdefault(at, []).append(offset)
+    for at, deferred in by_instant.items():
+        yield ev.Deferred(BitMap64(deferred), at)
+    yield from _counts('deliveries', state.deliveries)
+    yield from _counts('attempts', state.attempts)
+    yield from _counts('leaves', state.leaves)
+
+
+def _waiting(state: ShareState) -> Iterator[ev.Event]:
+    for named, times in ((True, state.named), (False, state.delayed)):
+        for due, offsets in times.items():
+            if not isinstance(due, int):
+                yield ev.KeptWaiting(offsets, due, named)
+                continue
+            for piece in pieces(offsets, PIECE):
+                yield ev.KeptWaiting(piece, due, named)
+
+
+def _buried(state: ShareState) -> Iterator[ev.Event]:
+    for reason, offsets in state.reasons.items():
+        for piece in pieces(offsets & state.dying, PIECE):
+            yield ev.Kept('dying', piece, reason)
+        for piece in pieces(offsets & state.dead, PIECE):
+            yield ev.Kept('dead', piece, reason)
+
+
+def _counts(name: ev.Count, counter: Counter) -> Iterator[ev.Event]:
+    for bit, plane in counter.items():
+        for piece in pieces(plane, PIECE):
+            yield ev.KeptCount(name, bit, piece)
