@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from acklog.broker.api import Refused
-from acklog.broker.configs.derived import offset_reset, share_config
 from acklog.broker.delivery import ShareDelivery
 from acklog.broker.eager import Eager
+from acklog.broker.group_config import offset_reset, read_committed, share_config
 from acklog.broker.journal import Journal
 from acklog.broker.journal_format import ShareKey
 from acklog.broker.replay import Replay
@@ -85,7 +85,7 @@ class Deliveries:
     def _add(self, key: ShareKey, group: Group, partition: Partition, state: SharePartition) -> ShareDelivery:
         broker = self._broker
         delivery = ShareDelivery(key, partition, state, self.journal, broker.clock, broker.timer)
-        delivery.read_committed = _read_committed(group)
+        delivery.read_committed = read_committed(group)
         self._all[key] = delivery
         self._of_group.setdefault(key.group, {})[key] = delivery
         return delivery
@@ -125,7 +125,7 @@ class Deliveries:
         config = share_config(group)
         for delivery in self.of_group(group.id):
             delivery.state.config = config
-            delivery.read_committed = _read_committed(group)
+            delivery.read_committed = read_committed(group)
             delivery.decided()
 
     def wake_member(self, group: str, member: str) -> None:
@@ -209,8 +209,3 @@ class Deliveries:
     def _empty(self, key: ShareKey) -> SharePartition:
         group = self._broker.group_by_id(key.group)
         return SharePartition(ShareConfig() if group is None else share_config(group))
-
-
-def _read_committed(group: Group) -> bool:
-    """Whether records of aborted transactions are left out."""
-    return group.text('share.isolation.level') == 'read_committed'

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from acklog.broker.journal_format import ShareKey
+from acklog.core.offsets import ranges
 from acklog.errors import Failed, OutOfRange
 from acklog.wire.acknowledgements import Acknowledgement
 from acklog.wire.record_batch import Span, is_control, spans
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 Buffer = bytes | memoryview
 
+SMALL_GAP = 16  # offsets
+
 
 class Taken(NamedTuple):
     """Records handed to a member: whole batches, and which offsets of them are its own."""
@@ -32,14 +35,14 @@ class Taken(NamedTuple):
     buffers: list[Buffer]
     size: int  # bytes
     ranges: Sequence[tuple[int, int, int]]  # (first, last, deliveries)
-    count: int  # records
+    records: int
 
 
 class Piece(NamedTuple):
-    """One batch as it was read."""
+    """One batch as it was read: in `data`, at the span's position."""
 
     span: Span
-    read: memoryview  # what it was read with; the span says where it stands in it
+    data: memoryview
 
 
 class ShareDelivery:
@@ -87,7 +90,7 @@ class ShareDelivery:
                 return None
             state, end = self.state, self.state.end
             try:
-                pieces = await self._read(reservation, count, max_bytes)
+                pieces = await self._read(reservation, max_bytes)
             except OutOfRange as error:
                 state.release_reservation(reservation)
                 if error.offset >= error.start:
@@ -107,21 +110,12 @@ class ShareDelivery:
             if state.end == end:
                 return None  # somebody else was faster; otherwise only gaps were passed: go on behind them
 
-    async def _read(self, reservation: Reservation, count: int, max_bytes: int) -> list[Piece]:
+    async def _read(self, reservation: Reservation, max_bytes: int) -> list[Piece]:
         """The batches that hold what is reserved, in order, as far as `max_bytes` go (at least one)."""
         pieces: list[Piece] = []
         left = max_bytes
-        missing = count
-        wanted = list(reservation.wanted)
-        if reservation.tail is not None:
-            wanted.append((reservation.tail, None))
-        position = 0
-        for first, last in wanted:
-            if pieces and last is None and missing <= 0:
-                break
-            up_to = self.log_end if last is None else last + 1
-            position = max(first, position)
-            stop = min(up_to, position + missing) if last is None else up_to
+        for first, stop in self._to_read(reservation):
+            position = max(first, pieces[-1].span.last + 1) if pieces else first
             while position < stop:
                 if left <= 0 and pieces:
                     return pieces
@@ -132,16 +126,27 @@ class ShareDelivery:
                 pieces.extend([Piece(span, view) for span in spans(view)])
                 position = pieces[-1].span.last + 1
                 left -= len(view)
-            if last is not None:
-                missing -= last - first + 1
         return pieces
+
+    def _to_read(self, reservation: Reservation) -> list[tuple[int, int]]:
+        """The stretches [first, stop) that hold what is reserved. Small gaps are read with them: a read costs more."""
+        stretches: list[tuple[int, int]] = []
+        for first, last in ranges(reservation.offsets):
+            if stretches and first - stretches[-1][1] <= SMALL_GAP:
+                stretches[-1] = (stretches[-1][0], last + 1)
+            else:
+                stretches.append((first, last + 1))
+        if reservation.tail is not None:
+            missing = reservation.count - len(reservation.offsets)
+            stretches.append((reservation.tail, min(self.log_end, reservation.tail + missing)))
+        return stretches
 
     # -- what members say ----------------------------------------------------------------------------------------------
 
     def acknowledge(self, member: str, acks: Sequence[Acknowledgement]) -> None:
         """All or, by InvalidRecordState, none (rule 3). Recorded, not yet written."""
         self.check()
-        self.state.acknowledge(self._clock(), member, acks)
+        self.state.acknowledge(self._clock(), member, [_for_core(ack) for ack in acks])
         self.decided()
 
     def lost(self, member: str) -> None:
@@ -234,20 +239,26 @@ class ShareDelivery:
         self.waiters.clear()
 
 
-def _taken(pieces: Sequence[Piece], ranges: Sequence[tuple[int, int, int]]) -> Taken:
+def _for_core(ack: Acknowledgement) -> tuple[int, int, int | bytes] | tuple[int, int, int | bytes, int]:
+    first, last, types, at = ack
+    kinds = types[0] if len(types) == 1 else types
+    return (first, last, kinds) if at is None else (first, last, kinds, at)
+
+
+def _taken(pieces: Sequence[Piece], acquired: Sequence[tuple[int, int, int]]) -> Taken:
     """The batches that hold at least one of the acquired offsets, neighbours in one buffer; the others stay here."""
-    runs: list[list[Any]] = []  # [read, position, end]
+    runs: list[list[Any]] = []  # [data, position, end]
     at = 0
-    for span, read in pieces:
-        while at < len(ranges) and ranges[at][1] < span.first:
+    for span, data in pieces:
+        while at < len(acquired) and acquired[at][1] < span.first:
             at += 1
-        if at == len(ranges):
+        if at == len(acquired):
             break
-        if ranges[at][0] <= span.last:
-            if runs and runs[-1][0] is read and runs[-1][2] == span.position:
+        if acquired[at][0] <= span.last:
+            if runs and runs[-1][0] is data and runs[-1][2] == span.position:
                 runs[-1][2] += span.size
             else:
-                runs.append([read, span.position, span.position + span.size])
-    buffers = [read[position:end] for read, position, end in runs]
-    count = sum(last - first + 1 for first, last, _ in ranges)
-    return Taken(buffers, sum(map(len, buffers)), ranges, count)
+                runs.append([data, span.position, span.position + span.size])
+    buffers = [data[position:end] for data, position, end in runs]
+    records = sum(last - first + 1 for first, last, _ in acquired)
+    return Taken(buffers, sum(map(len, buffers)), acquired, records)

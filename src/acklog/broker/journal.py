@@ -88,13 +88,18 @@ class Journal:
         if self._turn is not None and self._writing is None:
             Eager(self._append(), self._appended)
 
+    def _write_soon(self) -> None:
+        if self._turn is not None:
+            asyncio.get_running_loop().call_soon(self._write)
+
     def _appended(self, _: None, error: BaseException | None) -> None:
         if error is not None:
             raise error  # a bug: LogErrors end in the turn's future
 
     async def _append(self) -> None:
-        turn, self._turn, self._writing = self._turn, None, self._turn
+        turn = self._turn
         assert turn is not None
+        self._writing, self._turn = turn, None
         entries, self._entries = self._entries, []
         keys, self._keys = self._keys, set()
         failure: LogError | None = None
@@ -109,8 +114,7 @@ class Journal:
         if failure is not None:
             self._lose(keys, failure)
         turn.set_result(failure)
-        if self._turn is not None:
-            asyncio.get_running_loop().call_soon(self._write)
+        self._write_soon()
 
     def _lose(self, keys: set[ShareKey], failure: LogError) -> None:
         """Nothing of this turn counts, nor what was built on it meanwhile."""

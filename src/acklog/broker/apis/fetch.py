@@ -88,7 +88,8 @@ class _Reading:
         end = log.stable_end if self._committed else log.visible_end
         if not log.start <= wanted.offset <= log.visible_end:
             raise OutOfRange(wanted.offset, log.start, log.visible_end)
-        data, aborted = b'', ()
+        data: bytes | memoryview = b''
+        aborted: Sequence[tuple[int, int]] = ()
         limit = min(wanted.max_bytes, self._left)
         if wanted.offset < end and (limit > 0 or self._bytes == 0):
             data, aborted = await log.read(wanted.offset, max(limit, 1), up_to=end)

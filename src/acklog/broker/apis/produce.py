@@ -20,6 +20,7 @@ from acklog.errors import AcklogError, ProtocolError
 from acklog.log.seam import Durability
 from acklog.wire import produce
 from acklog.wire.error_code import ErrorCode
+from acklog.wire.primitives import Buffer
 from acklog.wire.record_batch import check, is_control, is_transactional
 
 if TYPE_CHECKING:
@@ -71,6 +72,8 @@ async def _append(
         if durability is None:
             raise Refused(ErrorCode.INVALID_REQUIRED_ACKS, 'acks must be 0, 1 or -1 (all)')
         partition = _partition(broker, caller, topic, request.index)
+        if not request.records:
+            raise Refused(ErrorCode.INVALID_RECORD, 'a partition without records')
         _check(broker, partition, request.records)
         appended = await partition.append(request.records, broker.clock(), durability)
     except AcklogError as error:
@@ -100,9 +103,7 @@ def _partition(broker: Broker, caller: Caller, topic: produce.Topic, index: int)
     return partition
 
 
-def _check(broker: Broker, partition: Partition, records: memoryview | None) -> None:
-    if not records:
-        raise Refused(ErrorCode.INVALID_RECORD, 'a partition without records')
+def _check(broker: Broker, partition: Partition, records: Buffer) -> None:
     for header in check(records, broker.max_batch_bytes(partition)):
         if is_control(header.attributes):
             raise Refused(ErrorCode.INVALID_RECORD, 'control batches are written by the server only')

@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from acklog.broker.answers import answer_to
@@ -110,7 +111,7 @@ class _Poll:
             visited += 1
             taken = await self._take(key, records, left)
             if isinstance(taken, Taken):
-                records -= taken.count
+                records -= taken.records
                 left -= taken.size
                 if records <= 0 or left <= 0:
                     break
@@ -154,11 +155,13 @@ def _response(broker: Broker, session: ShareSession, results: Results, found: Fo
     for key in [*results, *(key for key in found if key not in results)]:
         topic_id, index = key
         ack_code, ack_message = results.get(key, (ErrorCode.NONE, None))
-        code, message = ErrorCode.NONE, None
-        buffers, ranges = [], ()
+        code: ErrorCode = ErrorCode.NONE
+        message: str | None = None
+        buffers: list[bytes | memoryview] = []
+        acquired: Sequence[tuple[int, int, int]] = ()
         what = found.get(key)
         if isinstance(what, Taken):
-            buffers, ranges = what.buffers, what.ranges
+            buffers, acquired = what.buffers, what.ranges
         elif what is not None:
             code, message = what
         topics.setdefault(topic_id, []).append(
@@ -171,7 +174,7 @@ def _response(broker: Broker, session: ShareSession, results: Results, found: Fo
                 leader_id=broker.node.id,
                 leader_epoch=0,
                 records=buffers,
-                acquired=ranges,
+                acquired=acquired,
             )
         )
     answer = [wire.TopicResponse(topic_id, partitions) for topic_id, partitions in topics.items()]

@@ -1,0 +1,34 @@
+"""A group's configs in the form in which share partitions use them."""
+
+from __future__ import annotations
+
+from acklog.broker.configs import Readable
+from acklog.broker.configs.checks import BY_DURATION, duration_ms
+from acklog.core import backoff
+from acklog.core.share_partition import ShareConfig
+
+
+def share_config(group: Readable) -> ShareConfig:
+    """What core is told."""
+    limit = group.integer('share.delivery.count.limit')
+    return ShareConfig(
+        lock_ms=group.integer('share.record.lock.duration.ms'),
+        attempts_limit=None if limit < 0 else limit,
+        max_in_flight=group.integer('share.partition.max.record.locks'),
+        backoff=backoff.parse(group.text('acklog.retry.backoff')),
+    )
+
+
+def offset_reset(group: Readable) -> str | int:
+    """Where the group begins on a new partition: 'earliest', 'latest', or so many ms ago (KIP-932)."""
+    text = group.text('share.auto.offset.reset')
+    if not text.startswith(BY_DURATION):
+        return text
+    ago = duration_ms(text.removeprefix(BY_DURATION))
+    assert ago is not None, text
+    return ago
+
+
+def read_committed(group: Readable) -> bool:
+    """Whether records of aborted transactions are left out."""
+    return group.text('share.isolation.level') == 'read_committed'
