@@ -22,11 +22,13 @@ from acklog.broker.configs import Settings
 from acklog.log.seam import Durability, Opener
 from acklog.wire.error_code import ErrorCode
 
-__all__ = ['Catalog', 'Group', 'NewTopic', 'Topic']
+__all__ = ['Catalog', 'ConfigChange', 'Group', 'NewTopic', 'Topic']
 
 PRODUCER_IDS = 1000  # taken from the log at a time
 
 T = TypeVar('T')
+
+ConfigChange = Callable[[Mapping[str, str]], dict[str, str]]  # own configs as they are -> as they shall be
 
 
 class NewTopic(NamedTuple):
@@ -93,6 +95,11 @@ class Catalog:
         return self._state.groups
 
     @property
+    def groups_by_id(self) -> Mapping[int, Group]:
+        """By incarnation."""
+        return self._state.groups_by_id
+
+    @property
     def partitions(self) -> int:
         """Partitions of all topics together."""
         return self._state.partitions
@@ -152,7 +159,14 @@ class Catalog:
 
     async def delete_topic(self, topic: Topic) -> bool:
         """False if it does not exist any more."""
-        return await self._change_topic(topic, {'kind': 'topic-deleted', 'id': topic.id_text})
+
+        async def delete() -> bool:
+            if self.topics_by_id.get(topic.id_bytes) is not topic:
+                return False
+            await self._log.write([{'kind': 'topic-deleted', 'id': topic.id_text}], Durability.SYNCED)
+            return True
+
+        return await self._change(delete())
 
     async def add_partitions(self, topic: Topic, count: int) -> bool:
         """Have `count` partitions, more than before. False if the topic does not exist any more. Raises Refused."""
@@ -174,19 +188,17 @@ class Catalog:
 
         return await self._change(add())
 
-    async def alter_topic_configs(self, topic: Topic, configs: Mapping[str, str]) -> bool:
-        """Have exactly these configs of its own. False if it does not exist any more."""
-        event = {'kind': 'topic-configs', 'id': topic.id_text, 'configs': dict(configs)}
-        return await self._change_topic(topic, event)
+    async def alter_topic_configs(self, topic: Topic, change: ConfigChange) -> bool:
+        """Change its own configs. False if it does not exist any more. Raises what `change` raises, LogError."""
 
-    async def _change_topic(self, topic: Topic, event: Event) -> bool:
-        async def change() -> bool:
+        async def alter() -> bool:
             if self.topics_by_id.get(topic.id_bytes) is not topic:
                 return False
+            event = {'kind': 'topic-configs', 'id': topic.id_text, 'configs': change(topic.configs)}
             await self._log.write([event], Durability.SYNCED)
             return True
 
-        return await self._change(change())
+        return await self._change(alter())
 
     def _too_many_partitions(self) -> Refused:
         limit = self.settings.integer('acklog.max.partitions')
@@ -207,7 +219,8 @@ class Catalog:
                 await self._log.write([event], Durability.SYNCED)
             return self.groups[name]
 
-        return self.groups.get(name) or await self._change(create())
+        found = self.groups.get(name)
+        return found if found is not None else await self._change(create())
 
     async def delete_group(self, group: Group) -> bool:
         """False if it does not exist any more. Its configs stay, as in Kafka."""
@@ -220,13 +233,15 @@ class Catalog:
 
         return await self._change(delete())
 
-    async def alter_group_configs(self, name: str, configs: Mapping[str, str]) -> None:
-        """A group of that name has exactly these configs of its own, now or when there is one. Raises Refused."""
+    async def alter_group_configs(self, name: str, change: ConfigChange) -> None:
+        """Change the configs that a group of that name has of its own, now or when there is one. Raises what `change`
+        raises, Refused (POLICY_VIOLATION), LogError."""
 
         async def alter() -> None:
+            configs = change(self.group_configs.get(name, {}))
             if configs and name not in self.group_configs:
                 self._check_room(self.group_configs)
-            event = {'kind': 'group-configs', 'name': name, 'configs': dict(configs)}
+            event = {'kind': 'group-configs', 'name': name, 'configs': configs}
             await self._log.write([event], Durability.SYNCED)
 
         await self._change(alter())
@@ -238,10 +253,14 @@ class Catalog:
 
     # -- the rest ------------------------------------------------------------------------------------------------------
 
-    async def alter_broker_configs(self, node: str, configs: Mapping[str, str]) -> None:
-        """Have exactly these dynamic configs for the node ('' for all)."""
-        event = {'kind': 'broker-configs', 'node': node, 'configs': dict(configs)}
-        await self._change(self._log.write([event], Durability.SYNCED))
+    async def alter_broker_configs(self, node: str, change: ConfigChange) -> None:
+        """Change the dynamic configs of the node ('' for all). Raises what `change` raises, LogError."""
+
+        async def alter() -> None:
+            event = {'kind': 'broker-configs', 'node': node, 'configs': change(self.broker_configs.get(node, {}))}
+            await self._log.write([event], Durability.SYNCED)
+
+        await self._change(alter())
 
     async def allocate_producer_ids(self, count: int = 1) -> int:
         """The first of `count` ids that nobody else has or will get."""

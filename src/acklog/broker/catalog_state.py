@@ -23,6 +23,7 @@ Topic ids are written as Kafka's tools show them (base64, 22 characters).
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -54,6 +55,7 @@ class Topic(Configured):
         self.name, self.id, self.partitions = name, topic_id, partitions
         self.id_bytes = topic_id.bytes
         self.id_text = id_text(topic_id)
+        self.opening = asyncio.Lock()  # who opens logs of its partitions holds it
 
     def log_name(self, index: int) -> str:
         """Name of the log of partition `index`."""
@@ -95,6 +97,7 @@ class CatalogState:
         self.topics: dict[str, Topic] = {}
         self.topics_by_id: dict[bytes, Topic] = {}
         self.groups: dict[str, Group] = {}
+        self.groups_by_id: dict[int, Group] = {}
         self.group_configs: dict[str, dict[str, str]] = {}
         self.broker_configs: dict[str, dict[str, str]] = {}
         self.notes: dict[str, dict[str, Any]] = {}
@@ -164,14 +167,17 @@ class CatalogState:
         return self.topics_by_id.get(id_of(event['id']).bytes)
 
     def _group(self, event: Event) -> None:
-        configs = self.group_configs.get(event['name'], {})
-        self.groups[event['name']] = Group(event['name'], event['id'], configs, self.settings)
+        replaced = self.groups.pop(event['name'], None)
+        if replaced is not None:
+            del self.groups_by_id[replaced.id]
+        group = Group(event['name'], event['id'], self.group_configs.get(event['name'], {}), self.settings)
+        self.groups[group.name] = self.groups_by_id[group.id] = group
         self.next_group_id = max(self.next_group_id, event['id'] + 1)
 
     def _group_deleted(self, event: Event) -> None:
-        for name, group in list(self.groups.items()):
-            if group.id == event['id']:
-                del self.groups[name]
+        group = self.groups_by_id.pop(event['id'], None)
+        if group is not None:
+            del self.groups[group.name]
 
     def _group_ids(self, event: Event) -> None:
         self.next_group_id = max(self.next_group_id, event['next'])

@@ -2,8 +2,8 @@
 
 from acklog.broker.configs.broker_table import BROKER
 from acklog.broker.configs.definitions import Definition, Kind, Table, UnknownConfig, Value, text_of
-from acklog.broker.configs.derived import log_config, offset_reset, share_config
 from acklog.broker.configs.group_table import GROUP, check_together
+from acklog.broker.configs.log_config import log_config
 from acklog.broker.configs.topic_table import TOPIC
 from acklog.broker.configs.values import CLUSTER, Configured, Readable, Settings, Source, Synonym
 
@@ -24,7 +24,5 @@ __all__ = [
     'Value',
     'check_together',
     'log_config',
-    'offset_reset',
-    'share_config',
     'text_of',
 ]

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from acklog.broker.configs.broker_table import BROKER
 from acklog.broker.configs.definitions import Table, Value, text_of
+from acklog.errors import ConfigError
 
 CLUSTER = ''  # name of the resource that holds the dynamic configs of all nodes
 
@@ -76,12 +77,20 @@ class Settings(Readable):
         self._dynamic: dict[str, dict[str, str]] = {}
         self._parsed: dict[str, Value] = {}
         self.edition = 0
+        self.check()
 
     def replace_dynamic(self, dynamic: Mapping[str, Mapping[str, str]]) -> None:
         """Use these dynamic configs, by resource name: `CLUSTER` or the node's id."""
         self._dynamic = {resource: dict(configs) for resource, configs in dynamic.items()}
         self._parsed.clear()
         self.edition += 1
+
+    def check(self) -> None:
+        """Raises ConfigError where values do not fit together."""
+        session, heartbeat = 'group.share.session.timeout.ms', 'group.share.heartbeat.interval.ms'
+        if self.integer(session) <= self.integer(heartbeat):
+            allowed = f'must be greater than {heartbeat}, which is {self.integer(heartbeat)}'
+            raise ConfigError(session, self.integer(session), allowed)
 
     def config(self, name: str) -> Value:
         value = self._parsed.get(name)

@@ -1,0 +1,150 @@
+"""CreateTopics (19), v2-v7: topics with a number of partitions, or assigned by hand to the one node there is.
+
+Each topic is judged by itself; those that are right are created with one write. `validate_only` judges only. From v5 on
+the answer carries id, numbers and configs (KIP-525). The timeout is not looked at: the answer comes when it is done.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from acklog.broker.answers import answer_to
+from acklog.broker.api import Api, Caller, Refused
+from acklog.broker.apis.assignments import check_brokers
+from acklog.broker.apis.config_answers import config_entries
+from acklog.broker.apis.described_topics import may
+from acklog.broker.catalog import NewTopic, Topic, new_id
+from acklog.broker.config_changes import refused_config
+from acklog.broker.configs import TOPIC
+from acklog.broker.topic_names import check_new_topic_name
+from acklog.broker.topics import create_topics
+from acklog.errors import ConfigError, LogError
+from acklog.wire.error_code import ErrorCode
+
+if TYPE_CHECKING:
+    from acklog.broker.broker import Broker
+
+MOST_AT_ONCE = 10_000  # partitions in one request, as Kafka
+
+
+async def handle(broker: Broker, caller: Caller, version: int, request: Any) -> dict[str, Any]:
+    times = Counter(entry.name for entry in request.topics)
+    answers: dict[str, dict[str, Any]] = {}
+    accepted: list[NewTopic] = []
+    room = MOST_AT_ONCE
+    for entry in request.topics:
+        try:
+            if times[entry.name] > 1:
+                raise Refused(ErrorCode.INVALID_REQUEST, 'Duplicate topic name.')
+            topic = _judge(broker, caller, entry)
+            room -= topic.partitions
+            if room < 0:
+                raise Refused(ErrorCode.POLICY_VIOLATION, 'Excessively large number of partitions per request.')
+        except Refused as error:
+            answers[entry.name] = _refused(entry.name, answer_to(error))
+        else:
+            accepted.append(topic)
+    for topic, outcome in zip(accepted, await _create(broker, accepted, only=request.validate_only), strict=True):
+        if isinstance(outcome, Exception):
+            answers[topic.name] = _refused(topic.name, answer_to(outcome))
+        else:
+            answers[topic.name] = _created(broker, caller, topic, outcome)
+    return {'topics': [answers[name] for name in times]}
+
+
+async def _create(broker: Broker, topics: list[NewTopic], *, only: bool) -> list[Topic | Refused | LogError | None]:
+    if only:
+        return [_would_fit(broker, topic) for topic in topics]
+    try:
+        return list(await create_topics(broker, topics)) if topics else []
+    except LogError as error:
+        return [error for _ in topics]
+
+
+def _would_fit(broker: Broker, topic: NewTopic) -> Refused | None:
+    limit = broker.settings.integer('acklog.max.partitions')
+    if broker.catalog.partitions + topic.partitions > limit:
+        return Refused(
+            ErrorCode.POLICY_VIOLATION, f'There would be more partitions than acklog.max.partitions, {limit}.'
+        )
+    return None
+
+
+def _judge(broker: Broker, caller: Caller, entry: Any) -> NewTopic:
+    """The topic that is asked for. Raises Refused."""
+    check_new_topic_name(entry.name)
+    broker.authorize(caller, 'CREATE', 'TOPIC', entry.name)
+    if entry.name in broker.catalog.topics:
+        raise Refused(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{entry.name}' already exists.")
+    configs = {}
+    for config in entry.configs:
+        if config.value is None:
+            message = f'Null value not supported for topic configs: {config.name}'
+            raise Refused(ErrorCode.INVALID_CONFIG, message)
+        configs[config.name] = config.value
+    try:
+        configs = TOPIC.normalized(configs)
+    except ConfigError as error:
+        raise refused_config(TOPIC, error) from None
+    return NewTopic(entry.name, _count(broker, entry), configs)
+
+
+def _count(broker: Broker, entry: Any) -> int:
+    """How many partitions. Raises Refused."""
+    replicas, count = entry.replication_factor, entry.num_partitions
+    if entry.assignments:
+        return _assigned(broker, entry)
+    if replicas < -1 or replicas == 0:
+        message = 'Replication factor must be larger than 0, or -1 to use the default value.'
+        raise Refused(ErrorCode.INVALID_REPLICATION_FACTOR, message)
+    if count < -1 or count == 0:
+        raise Refused(ErrorCode.INVALID_PARTITIONS, 'Number of partitions was set to an invalid non-positive value.')
+    if replicas > 1:
+        raise Refused(
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            f'Unable to replicate the partition {replicas} time(s): The target replication factor of {replicas} '
+            'cannot be reached because only 1 broker(s) are registered.',
+        )
+    return int(count) if count != -1 else broker.settings.integer('num.partitions')
+
+
+def _assigned(broker: Broker, entry: Any) -> int:
+    by_hand = 'A manual partition assignment was specified, but'
+    if entry.replication_factor != -1:
+        raise Refused(ErrorCode.INVALID_REQUEST, f'{by_hand} replication factor was not set to -1.')
+    if entry.num_partitions != -1:
+        raise Refused(ErrorCode.INVALID_REQUEST, f'{by_hand} numPartitions was not set to -1.')
+    indexes = set()
+    for assignment in entry.assignments:
+        index = assignment.partition_index
+        if index in indexes:
+            message = f'Found multiple manual partition assignments for partition {index}'
+            raise Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
+        check_brokers(broker, assignment.broker_ids)
+        indexes.add(index)
+    if indexes != set(range(len(indexes))):
+        message = 'partitions should be a consecutive 0-based integer sequence'
+        raise Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
+    return len(indexes)
+
+
+def _refused(name: str, answer: tuple[ErrorCode, str]) -> dict[str, Any]:
+    return {'name': name, 'error_code': answer[0], 'error_message': answer[1], 'configs': []}
+
+
+def _created(broker: Broker, caller: Caller, new: NewTopic, topic: Topic | None) -> dict[str, Any]:
+    """Success. Without a topic: how it would be (validate_only)."""
+    if topic is None:
+        topic = Topic(new.name, new_id(), new.partitions, new.configs, broker.settings)
+    answer = {'name': new.name, 'topic_id': topic.id, 'error_code': ErrorCode.NONE, 'error_message': None}
+    if not may(broker, caller, 'DESCRIBE_CONFIGS', 'TOPIC', new.name):
+        return answer | {'topic_config_error_code': ErrorCode.TOPIC_AUTHORIZATION_FAILED}
+    return answer | {
+        'num_partitions': topic.partitions,
+        'replication_factor': 1,
+        'configs': sorted(config_entries(topic, TOPIC), key=lambda entry: str(entry['name'])),
+    }
+
+
+API = Api(19, 'CreateTopics', (2, 7), handle)

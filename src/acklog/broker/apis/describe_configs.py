@@ -1,0 +1,87 @@
+"""DescribeConfigs (32), v1-v4: configs in effect, where each comes from (KIP-226), type and words (KIP-569).
+
+Resources: topic, group (which need not exist, KIP-848), broker by its id; broker '' is what was set for all nodes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from acklog.broker.answers import answer_to
+from acklog.broker.api import Api, Caller, Refused
+from acklog.broker.apis.config_answers import (
+    BROKER_RESOURCE,
+    GROUP_RESOURCE,
+    TOPIC_RESOURCE,
+    HasConfigs,
+    config_entries,
+    config_entry,
+)
+from acklog.broker.config_changes import check_node
+from acklog.broker.configs import BROKER, CLUSTER, GROUP, TOPIC, Source, Synonym
+from acklog.broker.topic_names import check_topic_name
+from acklog.wire.error_code import ErrorCode
+
+if TYPE_CHECKING:
+    from acklog.broker.broker import Broker
+
+
+async def handle(broker: Broker, caller: Caller, version: int, request: Any) -> dict[str, Any]:
+    words = {
+        'synonyms': request.include_synonyms,
+        'documentation': getattr(request, 'include_documentation', False),
+    }
+    results = []
+    for entry in request.resources:
+        answer = {
+            'resource_type': entry.resource_type,
+            'resource_name': entry.resource_name,
+            'error_code': ErrorCode.NONE,
+            'error_message': '',
+            'configs': [],
+        }
+        try:
+            answer['configs'] = _entries(broker, caller, entry, words)
+        except Refused as error:
+            answer['error_code'], answer['error_message'] = answer_to(error)
+        results.append(answer)
+    return {'results': results}
+
+
+def _entries(broker: Broker, caller: Caller, entry: Any, words: dict[str, bool]) -> list[dict[str, Any]]:
+    kind, name, keys = entry.resource_type, entry.resource_name, entry.configuration_keys
+    if kind == TOPIC_RESOURCE:
+        return list(config_entries(_topic(broker, caller, name), TOPIC, keys, **words))
+    if kind == GROUP_RESOURCE:
+        if not name:
+            raise Refused(ErrorCode.INVALID_REQUEST, 'Group name must not be empty')
+        broker.authorize(caller, 'DESCRIBE_CONFIGS', 'GROUP', name)
+        return list(config_entries(broker.catalog.group_or_default(name), GROUP, keys, **words))
+    if kind == BROKER_RESOURCE:
+        broker.authorize(caller, 'DESCRIBE_CONFIGS', 'CLUSTER', '')
+        if name == CLUSTER:
+            return _for_all_nodes(broker, keys, words)
+        check_node(broker, name, 'Broker')
+        return list(config_entries(broker.settings, BROKER, keys, **words))
+    raise Refused(ErrorCode.INVALID_REQUEST, f'Unsupported resource type: {kind}')
+
+
+def _topic(broker: Broker, caller: Caller, name: str) -> HasConfigs:
+    check_topic_name(name)
+    broker.authorize(caller, 'DESCRIBE_CONFIGS', 'TOPIC', name)
+    topic = broker.catalog.topics.get(name)
+    if topic is None:
+        raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
+    return topic
+
+
+def _for_all_nodes(broker: Broker, keys: Any, words: dict[str, bool]) -> list[dict[str, Any]]:
+    """Only what was set for all nodes."""
+    return [
+        config_entry(BROKER[name], [Synonym(name, text, Source.DYNAMIC_DEFAULT_BROKER)], **words)
+        for name, text in broker.catalog.broker_configs.get(CLUSTER, {}).items()
+        if not keys or name in keys
+    ]
+
+
+API = Api(32, 'DescribeConfigs', (1, 4), handle)

@@ -1,0 +1,98 @@
+"""Topics at work: the catalog's topics joined to the logs of their partitions.
+
+Strategy: the catalog decides. A topic is created in it first, then its logs are opened (clients are told to wait
+meanwhile); a topic is deleted in it first, then its logs go. So at the start logs that belong to no topic are
+left-overs and removed, and logs that are missing are made.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from acklog.broker.api import Refused
+from acklog.broker.catalog import NewTopic, Topic
+from acklog.broker.configs import log_config
+from acklog.broker.partition import Partition
+from acklog.broker.topic_names import INTERNAL
+from acklog.errors import LogError
+from acklog.log.seam import LogConfig
+
+if TYPE_CHECKING:
+    from acklog.broker.broker import Broker
+
+logger = logging.getLogger('acklog.topics')
+
+
+async def open_partitions(broker: Broker) -> None:
+    """At the start: remove logs of topics that do not exist, open those of all that do. Raises LogError."""
+    topics = list(broker.catalog.topics.values())
+    known = {topic.log_name(index) for topic in topics for index in range(topic.partitions)}
+    for name in list(broker.opener.names()):
+        if name not in known and not name.startswith(INTERNAL):
+            logger.info('removing the log %s: its topic was deleted', name)
+            await (await broker.opener.open(name, LogConfig())).delete()
+    for topic in topics:
+        await _open(broker, topic)
+
+
+async def create_topics(broker: Broker, topics: Sequence[NewTopic]) -> list[Topic | Refused]:
+    """Valid new topics, with one write to the catalog; each is a topic, ready for use, or why it was refused.
+
+    Raises LogError when the catalog cannot be written or a log cannot be opened.
+    """
+    created = await broker.catalog.create_topics(topics)
+    for topic in created:
+        if isinstance(topic, Topic):
+            await _open(broker, topic)
+    broker.groups.topics_changed()
+    return created
+
+
+async def delete_topic(broker: Broker, topic: Topic) -> bool:
+    """Durable when it returns; whoever waits for records of it is answered. False if it does not exist any more."""
+    if not await broker.catalog.delete_topic(topic):
+        return False
+    for index in range(topic.partitions):
+        partition = broker.partitions.pop((topic.id_bytes, index), None)
+        if partition is not None:
+            broker.deliveries.partition_deleted(partition)
+            try:
+                await partition.close_deleted()
+            except LogError as error:  # its files are removed at the next start
+                logger.warning('the files of %s-%d could not be removed: %s', topic.name, index, error)
+    broker.groups.topics_changed()
+    return True
+
+
+async def add_partitions(broker: Broker, topic: Topic, count: int) -> bool:
+    """Have `count` partitions. False if the topic does not exist any more. Raises Refused, LogError."""
+    if not await broker.catalog.add_partitions(topic, count):
+        return False
+    await _open(broker, topic)
+    broker.groups.topics_changed()
+    return True
+
+
+def reconfigure(broker: Broker, topic: Topic) -> None:
+    """Let the logs of a topic know that its configs, or defaults of them, have changed."""
+    config = log_config(topic)
+    for index in range(topic.partitions):
+        partition = broker.partition(topic.id_bytes, index)
+        if partition is not None:
+            partition.log.configure(config)
+
+
+async def _open(broker: Broker, topic: Topic) -> None:
+    """Open the partitions of a topic that are not open yet."""
+    async with topic.opening:
+        for index in range(topic.partitions):
+            key = (topic.id_bytes, index)
+            if key in broker.partitions:
+                continue
+            log = await broker.opener.open(topic.log_name(index), log_config(topic))
+            if broker.catalog.topics_by_id.get(topic.id_bytes) is not topic:
+                await log.delete()  # the topic was deleted meanwhile
+                return
+            broker.partitions[key] = Partition(topic.name, topic.id_bytes, index, log)
