@@ -41,6 +41,8 @@ def _check(request: Any) -> None:
         raise Refused(ErrorCode.INVALID_REQUEST, "GroupId can't be empty.")
     if not request.member_id:
         raise Refused(ErrorCode.INVALID_REQUEST, "MemberId can't be empty.")
+    if request.member_epoch < LEAVE_EPOCH:
+        raise Refused(ErrorCode.INVALID_REQUEST, 'MemberEpoch is invalid.')
     if request.rack_id is not None and not 0 < len(request.rack_id) <= LONGEST_TOPIC:
         raise Refused(ErrorCode.INVALID_REQUEST, f'RackId has 1 to {LONGEST_TOPIC} characters.')
     topics = request.subscribed_topic_names or ()

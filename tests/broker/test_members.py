@@ -1,0 +1,220 @@
+"""Heartbeats through the broker: what members are answered, and when they are taken out."""
+
+from __future__ import annotations
+
+import pytest
+from tests.broker.groups_world import World
+
+from acklog.broker.apis.share_group_describe import API as DESCRIBE
+from acklog.broker.apis.share_group_heartbeat import API as HEARTBEAT
+
+NOT_AVAILABLE, UNKNOWN_MEMBER, INVALID, GROUP_NOT_FOUND, FULL, FENCED = 15, 25, 42, 69, 81, 110
+
+
+async def test_the_first_answer_carries_the_assignment() -> None:
+    world = await World.open()
+    await world.topic('a', 4)
+    assert await world.beat('m1', 0, 'a') == '1: a[0, 1, 2, 3]'
+    assert await world.beat('m1', 1) == '1'
+    assert await world.beat('m2', 0, 'a') == '2: a[2, 3]'
+    assert await world.beat('m1', 1) == '2: a[0, 1]'
+    assert await world.beat('m1', 2) == '2'
+
+
+async def test_the_interval_is_the_groups_own() -> None:
+    world = await World.open()
+    fields = {'group_id': 'g', 'member_id': 'm', 'member_epoch': 0, 'subscribed_topic_names': ['a']}
+    assert (await world.call(HEARTBEAT, fields))['heartbeat_interval'] == 5000
+    await world.catalog.alter_group_configs('g', lambda _: {'share.heartbeat.interval.ms': '6000'})
+    assert (await world.call(HEARTBEAT, fields))['heartbeat_interval'] == 6000
+
+
+async def test_a_topic_made_later_is_assigned_then() -> None:
+    world = await World.open()
+    assert await world.beat('m', 0, 'later') == '1: '
+    await world.topic('later', 2)
+    assert await world.beat('m', 1) == '2: later[0, 1]'
+    topic = world.catalog.topics['later']
+    await world.catalog.add_partitions(topic, 3)
+    world.groups.topics_changed()
+    assert await world.beat('m', 2) == '3: later[0, 1, 2]'
+    await world.catalog.delete_topic(topic)
+    world.groups.topics_changed()
+    assert await world.beat('m', 3) == '4: '
+    await world.topic('unrelated', 1)
+    assert await world.beat('m', 4) == '4'
+
+
+async def test_errors_let_clients_join_again() -> None:
+    world = await World.open(group_share_max_size='2')
+    assert await world.beat('m', 3) == f'error {UNKNOWN_MEMBER}'  # not GROUP_ID_NOT_FOUND: that is fatal to clients
+    await world.beat('m', 0, 'a')
+    assert await world.beat('m', 7) == f'error {FENCED}'
+    assert await world.beat('n', 1) == f'error {UNKNOWN_MEMBER}'
+    await world.beat('n', 0, 'a')
+    assert await world.beat('o', 0, 'a') == f'error {FULL}'
+    world.log.failing = True
+    assert await world.beat('m', 1, 'b') == f'error {NOT_AVAILABLE}'
+    world.log.failing = False
+    assert await world.beat('m', 1, 'b') == '3'
+    assert len(world.catalog.notes('member')) == 2  # what could not be written is written with the next one
+    assert any(note['topics'] == ['b'] for note in world.catalog.notes('member').values())
+
+
+@pytest.mark.parametrize(
+    ('fields', 'code'),
+    [
+        ({'group_id': ''}, INVALID),
+        ({'member_id': ''}, INVALID),
+        ({'member_id': 'm' * 256}, INVALID),
+        ({'member_epoch': -2}, INVALID),
+        ({'rack_id': ''}, INVALID),
+        ({'subscribed_topic_names': None}, UNKNOWN_MEMBER),
+        ({'subscribed_topic_names': ['t' * 250]}, INVALID),
+        ({'subscribed_topic_names': [str(i) for i in range(10_001)]}, INVALID),
+        ({'group_id': 'g' * 256}, 24),
+        ({'member_epoch': -1}, GROUP_NOT_FOUND),
+    ],
+)
+async def test_what_makes_no_sense(fields: dict[str, object], code: int) -> None:
+    world = await World.open()
+    good = {'group_id': 'new', 'member_id': 'm', 'member_epoch': 0, 'subscribed_topic_names': ['a']}
+    assert (await world.call(HEARTBEAT, good | fields))['error_code'] == code
+    assert await world.notes('member') == []
+
+
+async def test_leaving_wakes_the_poll_and_keeps_the_session() -> None:
+    world = await World.open()
+    topic = await world.topic('a', 1)
+    await world.beat('m', 0, 'a')
+    session = world.groups.session(world.caller('m-takes'), 'g', 'm', 0, [(topic, 0)])
+    world.said()
+    assert await world.beat('m', -1) == '-1'
+    assert world.said() == ['wake m']
+    assert await world.notes('member') == []
+    world.close('m-beats')
+    assert world.said() == []
+    assert world.groups.session(world.caller('m-takes'), 'g', 'm', 1) is session
+    assert await world.beat('m', -1) == f'error {UNKNOWN_MEMBER}'
+    world.close('m-takes')  # without a word: what it held has failed
+    assert world.said() == ['wake m', 'lost m']
+    assert await world.notes('session') == []
+
+
+async def test_lost_when_both_connections_are_gone() -> None:
+    world = await World.open()
+    topic = await world.topic('a', 2)
+    await world.beat('m', 0, 'a')
+    await world.beat('n', 0, 'a')
+    world.groups.session(world.caller('m-takes'), 'g', 'm', 0, [(topic, 0)])
+    world.said()
+    world.close('m-takes')
+    assert world.said() == []  # idle connections are dropped and renewed
+    world.groups.session(world.caller('m-takes'), 'g', 'm', 1)
+    world.close('m-beats')
+    assert world.said() == []
+    await world.beat('m', 2)
+    world.close('m-takes')
+    world.close('m-beats')
+    assert world.said() == ['wake m', 'lost m']
+    assert await world.beat('n', 2) == '3: a[0, 1]'
+    assert await world.beat('m', 2) == f'error {UNKNOWN_MEMBER}'  # it was alive after all: joins anew
+    assert await world.beat('m', 0, 'a') == '4: a[1]'
+
+
+async def test_one_connection_for_everything() -> None:
+    world = await World.open()
+    topic = await world.topic('a', 1)
+    for member in ('m', 'n'):
+        await world.beat(member, 0, 'a', via='c')
+        world.groups.session(world.caller('c'), 'g', member, 0, [(topic, 0)])
+    world.said()
+    await world.beat('n', -1, via='c')
+    world.said()
+    world.close('c')
+    assert world.said() == ['wake m', 'lost m', 'wake n', 'lost n']
+    assert await world.notes('member') == await world.notes('session') == []
+
+
+async def test_a_member_that_moved_to_another_connection_is_not_lost_with_the_old_one() -> None:
+    world = await World.open()
+    await world.beat('m', 0, 'a', via='old')
+    await world.beat('m', 1, via='new')
+    world.close('old')
+    assert world.said() == []
+    world.close('new')
+    assert world.said() == ['wake m', 'lost m']
+
+
+async def test_a_silent_member_is_lost_in_time() -> None:
+    world = await World.open()
+    topic = await world.topic('a', 2)
+    await world.beat('m', 0, 'a')
+    world.pass_time(1000)
+    await world.beat('n', 0, 'a')
+    await world.beat('m', 1)
+    world.groups.session(world.caller('n-takes'), 'g', 'n', 0, [(topic, 1)])
+    world.said()
+    world.pass_time(44_000)
+    await world.beat('m', 2)
+    assert world.said() == []
+    world.pass_time(1000)  # n has not been heard of for 45 s
+    assert world.said() == ['lost n']
+    assert await world.beat('m', 2) == '3: a[0, 1]'
+    world.groups.session(world.caller('n-takes'), 'g', 'n', 1)  # has a connection: may go on
+    world.pass_time(45_000)
+    assert world.said() == ['wake m', 'lost m']  # no session connection: its session has ended too
+    assert world.timer.calls == []
+
+
+async def test_a_restart_is_no_failure_of_a_member() -> None:
+    world = await World.open()
+    topic = await world.topic('a', 2)
+    await world.beat('m', 0, 'a')
+    await world.beat('n', 0, 'a')
+    await world.beat('m', 1)
+    await world.groups.fetch_session(world.caller('m-takes'), 'g', 'm', 0, [(topic, 0)], [])
+    await world.groups.fetch_session(world.caller('m-takes'), 'g', 'm', 1, [(topic, 1)], [])
+    await world.restart()
+    session = world.groups.session(world.caller('m-takes'), 'g', 'm', 14, acknowledges=True)
+    assert list(session.partitions) == [(topic, 0), (topic, 1)]
+    assert world.groups.session(world.caller('m-takes'), 'g', 'm', 15) is session
+    assert await world.beat('m', 2) == '3: a[0]'
+    assert await world.beat('n', 2) == '3: a[1]'
+    assert world.said() == []
+    world.pass_time(45_000)  # now both are silent
+    assert world.said() == ['lost m', 'wake n', 'lost n']
+
+
+async def test_after_a_restart_only_time_counts_until_a_member_is_seen() -> None:
+    world = await World.open()
+    topic = await world.topic('a', 1)
+    await world.beat('m', 0, 'a')
+    await world.groups.fetch_session(world.caller('m-takes'), 'g', 'm', 0, [(topic, 0)], [])
+    await world.groups.fetch_session(world.caller('raw'), 'g', 'raw', 0, [(topic, 0)], [])
+    await world.restart()
+    world.pass_time(44_999)
+    assert world.said() == []
+    assert await world.beat('m', 1) == '2: a[0]'
+    world.pass_time(1)
+    assert world.said() == ['wake m', 'lost m', 'wake raw', 'lost raw']  # their sessions: nobody adopted them
+    assert await world.beat('m', 2) == '2'
+
+
+async def test_members_are_described() -> None:
+    world = await World.open()
+    topic = await world.topic('a', 1)
+    await world.beat('m', 0, 'a', 'b')
+    described = (await world.call(DESCRIBE, {'group_ids': ['g', 'h'], 'include_authorized_operations': True}))['groups']
+    assert described[0] | {'members': None} == {
+        'error_code': 0, 'error_message': None, 'group_id': 'g', 'group_state': 'Stable', 'group_epoch': 1,
+        'assignment_epoch': 1, 'assignor_name': 'simple', 'members': None, 'authorized_operations': 328,
+    }  # fmt: skip
+    [member] = described[0]['members']
+    assert [member[name] for name in ('member_id', 'rack_id', 'member_epoch', 'client_id', 'client_host')] == [
+        'm', None, 1, 'm-beats', '/10.0.0.1',
+    ]  # fmt: skip
+    assert list(member['subscribed_topic_names']) == ['a', 'b']
+    [assigned] = member['assignment']['topic_partitions']
+    assert (assigned['topic_id'].bytes, assigned['topic_name'], list(assigned['partitions'])) == (topic, 'a', [0])
+    assert (described[1]['error_code'], described[1]['group_state']) == (GROUP_NOT_FOUND, 'Dead')
