@@ -75,7 +75,7 @@ class Skipped(NamedTuple):
 
 
 class Failed(NamedTuple):
-    """Their delivery failed: one more attempt, and a wait until `due` (ms, for all or for each in order; None: none)."""
+    """Their delivery failed: one more attempt, and a wait until `due` (ms, for all or each in order; None: none)."""
 
     offsets: BitMap64
     cause: Cause

@@ -101,7 +101,7 @@ class SharePartition:
         return {reason: offsets for reason, offsets in found if offsets}
 
     def why_nothing(self, log_end: int) -> str:
-        """Why an acquire just gave nothing: 'limit', 'held', 'waiting', 'nothing new'; 'something': it need not have."""
+        """Why an acquire just gave nothing: 'limit', 'held', 'waiting', 'nothing new', or 'something': try again."""
         return status.why_nothing(self.state, log_end, self.config.max_in_flight)
 
     # -- time ----------------------------------------------------------------------------------------------------------
@@ -122,7 +122,7 @@ class SharePartition:
         state.next_deadline()
 
     def clock_stepped(self, by: int) -> None:
-        """The owner's clock was set forward by `by` ms: locks and delays move along, named instants do not (rule 11)."""
+        """The owner's clock was set by `by` ms: locks and delays move along, named instants do not (rule 11)."""
         self.state.record(ev.ClockStepped(by))
 
     # -- acquire -------------------------------------------------------------------------------------------------------

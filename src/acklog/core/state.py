@@ -22,7 +22,7 @@ from pyroaring import BitMap64
 from acklog.core import events as ev
 from acklog.core.counters import Counter
 from acklog.core.locks import Locks
-from acklog.core.offsets import HIGHEST, below, within
+from acklog.core.offsets import HIGHEST, Range, below, ranges, within
 from acklog.core.waiting import Dues, Waiting
 
 
@@ -39,6 +39,11 @@ class Reservation:
     ) -> None:
         self.member, self.count, self.strict, self.offsets, self.tail = member, count, strict, offsets, tail
         self.generation, self.open = generation, True
+
+    @property
+    def wanted(self) -> list[Range]:
+        """The available offsets to read, before the tail."""
+        return ranges(self.offsets)
 
 
 class ShareState:
