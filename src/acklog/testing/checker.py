@@ -7,9 +7,10 @@ confirmed, who has it, and whether its accept was confirmed. What counts:
 - *Accepted* is what the client reported as signed off. An accept that was asked for and never answered (the server or
   the subscriber was killed) may have been applied or not: such a record may come again, and it is not lost if it does
   not.
-- *Delivered again after accept*: another delivery of a record whose accept was confirmed, with a higher delivery count
-  than the accepted one, or the same delivery handed out a second time later on. A lower count is no failure: that
-  member had its lock, and lost it, before the accept.
+- *Delivered again after accept*: a delivery with a higher count than the one whose accept was confirmed, or the
+  same delivery handed out a second time later on. A lower count is no failure: that member had its lock, and lost it,
+  before the accept. Nor is a late accept of a member that had lost its lock, if the record had been signed off by then:
+  Kafka passes over what is settled already and reports success.
 - *Lost*: published, and nobody's accept can have been applied.
 - *Stored twice*: one record of an idempotent publisher at two offsets.
 """
@@ -76,6 +77,9 @@ class Checker:
         self._held: dict[int, Delivery] = {}
         self._asked: dict[int, Delivery] = {}  # the accept was sent and has no answer yet, or never got one
         self._latest: dict[int, Delivery] = {}
+        self._later: dict[int, list[Delivery]] = {}  # all deliveries from the second on, and
+        self._asked_later: dict[int, list[Delivery]] = {}  # all accepts of these that were asked for
+        self._more_accepts: dict[int, list[Accept]] = {}  # where more than one was confirmed
         self._taken_from: dict[int, float] = {}  # records of members that were killed then
         self._counts = Verdict()
         self._bad: dict[str, set[int]] = {'again': set(), 'twice': set(), 'damaged': set(), 'missing': set()}
@@ -149,12 +153,14 @@ class Checker:
         verdict.unconfirmed = len(self._failed.union(self._place).difference(self._confirmed))
         verdict.accepted = len(self._accepted)
         verdict.accept_unanswered = len(self._asked)
-        verdict.again_after_accept = len(self._bad['again'])
+        again = self._again_after_accept()
+        verdict.again_after_accept = len(again)
         verdict.lost = len(lost)
         verdict.stored_twice = len(self._bad['twice'])
         verdict.damaged = len(self._bad['damaged'])
         verdict.missing_in_log = len(self._bad['missing'])
-        verdict.examples = {kind: sorted(bad)[:EXAMPLES] for kind, bad in (*self._bad.items(), ('lost', lost)) if bad}
+        bad = {**self._bad, 'again': again, 'lost': lost}
+        verdict.examples = {kind: sorted(records)[:EXAMPLES] for kind, records in bad.items() if records}
         return verdict
 
     def _on_confirmed(self, who: str, entry: Entry) -> None:
@@ -170,15 +176,17 @@ class Checker:
 
     def _on_delivered(self, who: str, entry: Entry) -> None:
         self._counts.deliveries += len(entry.records)
-        for record, offset, count in zip(entry.records, entry.offsets, entry.deliveries, strict=True):
-            delivery = Delivery(who, entry.at, count)
+        for record, offset, nth in zip(entry.records, entry.offsets, entry.deliveries, strict=True):
+            delivery = Delivery(who, entry.at, nth)
             self._check_place(record, (entry.partition, offset))
-            self._check_after_accept(record, delivery)
+            self._check_same_delivery(record, delivery)
             self._check_takeover(record, delivery)
+            if nth > 1:
+                self._later.setdefault(record, []).append(delivery)
             if delivery.at >= self._latest.get(record, delivery).at:
                 self._latest[record] = self._held[record] = delivery
             asked = self._asked.get(record)
-            if asked is not None and asked.nth < count:
+            if asked is not None and asked.nth < nth:
                 del self._asked[record]  # it was not applied, or else this is found when its answer is read
 
     def _check_place(self, record: int, place: Place) -> None:
@@ -187,12 +195,22 @@ class Checker:
         if self._place.setdefault(record, place) != place or self._confirmed.get(record, place) != place:
             self._bad['twice'].add(record)
 
-    def _check_after_accept(self, record: int, delivery: Delivery) -> None:
+    def _check_same_delivery(self, record: int, delivery: Delivery) -> None:
         accept = self._accepted.get(record)
-        if accept is None:
-            return
-        if delivery.nth > accept.nth or (delivery.nth == accept.nth and delivery.at > accept.at):
+        if accept is not None and delivery.nth == accept.nth and delivery.at > accept.at:
             self._bad['again'].add(record)
+
+    def _again_after_accept(self) -> set[int]:
+        again = set(self._bad['again'])
+        for record, deliveries in self._later.items():
+            if record not in self._accepted:
+                continue
+            for accept in (self._accepted[record], *self._more_accepts.get(record, ())):
+                higher = [delivery for delivery in deliveries if delivery.nth > accept.nth]
+                asked = self._asked_later.get(record, ())
+                if higher and not any(a.nth > accept.nth and a.at < accept.at for a in asked):
+                    again.add(record)
+        return again
 
     def _check_takeover(self, record: int, delivery: Delivery) -> None:
         killed_at = self._taken_from.get(record)
@@ -201,22 +219,24 @@ class Checker:
             del self._taken_from[record]
 
     def _on_accepting(self, who: str, entry: Entry) -> None:
-        for record, count in zip(entry.records, entry.deliveries, strict=True):
+        for record, nth in zip(entry.records, entry.deliveries, strict=True):
             self._let_go(who, record)
+            asked = Delivery(who, entry.at, nth)
+            if nth > 1:
+                self._asked_later.setdefault(record, []).append(asked)
             if record not in self._accepted:
-                self._asked[record] = Delivery(who, entry.at, count)
+                self._asked[record] = asked
 
     def _on_accepted(self, who: str, entry: Entry) -> None:
-        for record, count in zip(entry.records, entry.deliveries, strict=True):
-            accept = Accept(entry.at, count)
-            if record in self._accepted:
-                self._bad['again'].add(record)
-            self._accepted[record] = accept
+        for record, nth in zip(entry.records, entry.deliveries, strict=True):
+            accept = Accept(entry.at, nth)
+            if self._accepted.setdefault(record, accept) is not accept:
+                self._more_accepts.setdefault(record, []).append(accept)
             self._asked.pop(record, None)
             self._let_go(who, record)
             latest = self._latest.get(record)
             if latest is not None:
-                self._check_after_accept(record, latest)
+                self._check_same_delivery(record, latest)
         self.latest_accept_at = max(self.latest_accept_at, entry.at)
 
     def _on_releasing(self, who: str, entry: Entry) -> None:
