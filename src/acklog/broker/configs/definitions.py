@@ -45,9 +45,10 @@ class Definition:
     """One config.
 
     `low`, `high`: bounds of a number, inclusive. `choices`: the only texts allowed, of a LIST each item. `check` looks
-    at a parsed value and returns what would be allowed when it is wrong, else None. `broker`: the broker config that
-    gives the default where this one is not set. `dynamic`: may be changed while the server runs. `effective`: False for
-    names that are accepted because tools set them and that change nothing; the words say why.
+    at a parsed value and returns what would be allowed when it is wrong, else None; `accepts`: what it lets through,
+    for the reference. `broker`: the broker config that gives the default where this one is not set. `dynamic`: may be
+    changed while the server runs. `effective`: False for names that are accepted because tools set them and that change
+    nothing; the words say why.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Definition:
     high: float | None = None
     choices: tuple[str, ...] = ()
     check: Callable[[Value], str | None] | None = None
+    accepts: str = ''
     broker: str | None = None
     dynamic: bool = False
     effective: bool = True

@@ -32,6 +32,7 @@ GROUP = Table(
                 '`by_duration:PnDTnHnMn.nS`, so long ago.',
             ),
             check=offset_reset,
+            accepts='`earliest`, `latest`, `by_duration:...`',
         ),
         _as_broker(
             'group.share.record.lock.duration.ms',
@@ -73,11 +74,14 @@ GROUP = Table(
             True,
             'Whether members may renew locks (KIP-1222).',
         ),
-        _as_broker(
-            'acklog.retry.backoff',
-            'acklog.retry.backoff',
-            'How long a record waits after a failed delivery: `none`, `fixed:10s`, `exponential:1s..10m`, or a list '
-            '`1s,10s,1m,10m`, of which the last repeats; `~20%` behind it adds jitter.',
+        replace(
+            _as_broker(
+                'acklog.retry.backoff',
+                'acklog.retry.backoff',
+                'How long a record waits after a failed delivery: `none`, `fixed:10s`, `exponential:1s..10m`, or a list '
+                '`1s,10s,1m,10m`, of which the last repeats; `~20%` behind it adds jitter.',
+            ),
+            accepts='as it says; durations in `ms`, `s`, `m`, `h`, `d`',
         ),
         _as_broker(
             'acklog.dead.retention.ms',
@@ -92,6 +96,7 @@ GROUP = Table(
                 'Topic that dead letters are written to. Refused for now: they stay in the log as dead records.',
             ),
             check=no_dead_letter_topic,
+            accepts='empty',
         ),
         _own(
             'errors.deadletterqueue.copy.record.enable',
