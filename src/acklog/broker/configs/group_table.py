@@ -78,8 +78,8 @@ GROUP = Table(
             _as_broker(
                 'acklog.retry.backoff',
                 'acklog.retry.backoff',
-                'How long a record waits after a failed delivery: `none`, `fixed:10s`, `exponential:1s..10m`, or a list '
-                '`1s,10s,1m,10m`, of which the last repeats; `~20%` behind it adds jitter.',
+                'How long a record waits after a failed delivery: `none`, `fixed:10s`, `exponential:1s..10m`, or a '
+                'list `1s,10s,1m,10m`, of which the last repeats; `~20%` behind it adds jitter.',
             ),
             accepts='as it says; durations in `ms`, `s`, `m`, `h`, `d`',
         ),
