@@ -41,7 +41,7 @@ def reaches_server(command: F) -> F:
     """Give a command the options `--bootstrap` and `--timeout`, and with them its argument `server`."""
 
     def wrapped(bootstrap: str, timeout: float, **others: Any) -> Any:
-        return command(Server(bootstrap, timeout), **others)
+        return command(Server(_bootstrap(bootstrap), timeout), **others)
 
     wrapped.__name__, wrapped.__doc__ = command.__name__, command.__doc__
     wrapped.__click_params__ = getattr(command, '__click_params__', [])  # type: ignore[attr-defined]
@@ -63,6 +63,14 @@ def reaches_server(command: F) -> F:
         metavar='HOST:PORT[,...]',
         help='Address of the server, or several of them.',
     )(with_timeout)  # type: ignore[return-value]
+
+
+def _bootstrap(own: str) -> str:
+    """The command's own `--bootstrap`, or the one that was written before the command's name."""
+    context = click.get_current_context()
+    before = context.find_root().params.get('bootstrap')
+    given = context.get_parameter_source('bootstrap') is click.core.ParameterSource.COMMANDLINE
+    return own if given or not before else str(before)
 
 
 def run(command: Coroutine[Any, Any, int | None]) -> int:

@@ -7,6 +7,7 @@ for its own help.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -38,6 +39,17 @@ class LazyGroup(click.Group):
         command = getattr(import_module(entry.module), entry.name)
         assert isinstance(command, click.Command)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click's, but what it suggests after a typing error comes from the table."""
+        name = args[0]
+        if name not in self.lazy and not name.startswith('-') and not ctx.resilient_parsing:
+            near = get_close_matches(name, self.lazy, n=1)
+            hint = f'Did you mean {near[0]!r}?' if near else f'There are {", ".join(self.lazy)}.'
+            ctx.fail(f'No such command {name!r}. {hint}')
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section('Commands'):

@@ -46,7 +46,10 @@ def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 @click.option(
     '--version', is_flag=True, is_eager=True, expose_value=False, callback=_show_version, help='Show the version.'
 )
-def root() -> None:
+@click.option(
+    '-b', '--bootstrap', metavar='HOST:PORT[,...]', help='Address of the server, for all commands that need it.'
+)
+def root(bootstrap: str | None) -> None:
     """A message server on a replayable log, where each record is signed off.
 
     It speaks the Apache Kafka protocol: publish with any Kafka producer, take with any share consumer, or with the

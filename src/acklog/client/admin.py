@@ -1,8 +1,8 @@
 """Administration: topics, groups, their configs, and the lag of groups.
 
 Each call is one request to the server that is in charge of it, and the answer as plain values. Calls that change
-something are not repeated when the connection breaks while the answer is awaited (Disconnected), since they may have been
-done.
+something are not repeated when the connection breaks while the answer is awaited (Disconnected), since they may have
+been done.
 """
 
 from __future__ import annotations
@@ -106,8 +106,8 @@ class Admin:
         self._cluster.forget_topic(name)
 
     async def offsets(self, name: str, timestamp: int) -> dict[int, int]:
-        """By partition, the offset of the first record at or after `timestamp` (ms since 1970; EARLIEST, LATEST): -1 where
-        there is none. Raises NotFound."""
+        """By partition, the offset of the first record at or after `timestamp` (ms since 1970; EARLIEST, LATEST): -1
+        where there is none. Raises NotFound."""
         place = await self._cluster.topic(name)
         by_leader = defaultdict(list)
         for index, leader in place.leaders.items():
@@ -248,7 +248,8 @@ class Admin:
 
 
 class _Checked(Cold):
-    """A call about one group, whose decoding raises the group's error so that the coordinator can be looked for again."""
+    """A call about one group, whose decoding raises the group's error so that the coordinator can be looked for
+    again."""
 
     def decode(self, version: int, body: memoryview) -> Any:
         answer = super().decode(version, body)

@@ -1,9 +1,9 @@
 """What the client asks of a server: each API with the versions that the client speaks.
 
 A call knows how to encode itself in a version and how to decode the answer; the connection picks the highest version
-that both sides know. APIs that are called once per batch have hand-written codecs; all others are a table entry and go
-through `acklog.wire.cold` as a mapping of field names, of which each version takes what it knows. So fields of older and
-newer versions stand side by side in one mapping.
+that both sides know. APIs that are called once per batch have hand-written codecs; all others are a table entry and
+go through `acklog.wire.cold` as a mapping of field names, of which each version takes what it knows. So fields of
+older and newer versions stand side by side in one mapping.
 """
 
 from __future__ import annotations

@@ -24,9 +24,9 @@ class Client:
                 async for record in subscription:
                     subscription.accept(record)
 
-    `bootstrap`: `host:port` of one or more servers, with commas; the port is 9092 where none is given. `timeout`: seconds to
-    wait for an answer, above 0. `client_id`: what the server's logs call this client. Raises ConfigError for an address that
-    is none. Nothing is connected before it is needed. A client belongs to one event loop.
+    `bootstrap`: `host:port` of one or more servers, with commas; the port is 9092 where none is given. `timeout`:
+    seconds to wait for an answer, above 0. `client_id`: what the server's logs call this client. Raises ConfigError
+    for an address that is none. Nothing is connected before it is needed. A client belongs to one event loop.
     """
 
     def __init__(self, bootstrap: str = 'localhost:9092', *, timeout: float = 10.0, client_id: str = 'acklog') -> None:
@@ -46,8 +46,8 @@ class Client:
         return Producer(self._cluster, **options)
 
     def subscribe(self, group: str, topics: Sequence[str], **options: Unpack[SubscriptionOptions]) -> Subscription:
-        """A member of the share group `group` for these topics, with the options that `Subscription` explains. It joins with
-        `async with`, or `start`; close it before the client."""
+        """A member of the share group `group` for these topics, with the options that `Subscription` explains. It
+        joins with `async with`, or `start`; close it before the client."""
         return Subscription(self._cluster, group, topics, **options)
 
     async def topic_exists(self, name: str) -> bool:

@@ -5,8 +5,8 @@ has a connection of its own: connections are kept by (node, purpose). They are o
 they broke. Metadata is asked for when a topic is used first and again after an error says that it is out of date; only
 topics that were asked for are kept, and they are forgotten when the server no longer has them.
 
-A call is repeated when it was answered with "try again" or could not be sent. When the connection breaks while the answer
-is awaited, only a call that is harmless to repeat is; else Disconnected goes to the caller.
+A call is repeated when it was answered with "try again" or could not be sent. When the connection breaks while the
+answer is awaited, only a call that is harmless to repeat is; else Disconnected goes to the caller.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """One connection to one server: requests out, answers matched by correlation id.
 
-Strategy: asyncio's BufferedProtocol feeds `acklog.wire.stream.FrameReader`; an answer is given to whoever awaits it. A
-server answers a connection's requests in their order, so a call that gets no answer in time makes the connection useless
-for those behind it: it is closed, and whoever needs it opens another. A caller that is cancelled leaves its place in the
-order; its answer is dropped when it comes.
+Strategy: asyncio's BufferedProtocol feeds `acklog.wire.stream.FrameReader`; an answer is given to whoever awaits it.
+A server answers a connection's requests in their order, so a call that gets no answer in time makes the connection
+useless for those behind it: it is closed, and whoever needs it opens another. A caller that is cancelled leaves its
+place in the order; its answer is dropped when it comes.
 
 Bounded: at most `MAX_IN_FLIGHT` requests await their answers, further calls wait for a place; an answer above
 `max_answer_bytes` closes the connection; when the server reads slowly, calls wait until the socket takes more.
@@ -71,8 +71,8 @@ class Connection:
     async def call(self, call: Call[T], within: float) -> T:
         """Send the request and return the decoded answer.
 
-        `within`: seconds until TimedOut is raised and the connection closed. Raises Unsupported before anything is sent;
-        Disconnected when the connection is lost; ProtocolError when the answer makes no sense.
+        `within`: seconds until TimedOut is raised and the connection closed. Raises Unsupported before anything is
+        sent; Disconnected when the connection is lost; ProtocolError when the answer makes no sense.
         """
         return await self._call(call, self.version(call.api), within)
 

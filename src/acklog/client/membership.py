@@ -1,10 +1,10 @@
 """Membership in a share group: heartbeats, and the partitions that the group assigns (KIP-932).
 
-Strategy: the member makes its own id and joins with epoch 0 and its topics; later heartbeats only say that it is alive, and
-their answers bring a changed assignment. Heartbeats have a connection of their own, to the group's coordinator. After
-"unknown member" or "fenced" the member joins again; while the coordinator is being looked for or does not answer it tries
-again. Until it has its first assignment it asks more often than it must, because Apache Kafka gives it only with a later
-heartbeat. Any other error ends the membership and is raised by whoever uses it.
+Strategy: the member makes its own id and joins with epoch 0 and its topics; later heartbeats only say that it is
+alive, and their answers bring a changed assignment. Heartbeats have a connection of their own, to the group's
+coordinator. After "unknown member" or "fenced" the member joins again; while the coordinator is being looked for or
+does not answer it tries again. Until it has its first assignment it asks more often than it must, because Apache
+Kafka gives it only with a later heartbeat. Any other error ends the membership and is raised by whoever uses it.
 """
 
 from __future__ import annotations

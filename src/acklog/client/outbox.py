@@ -1,8 +1,8 @@
 """What a producer holds for one partition: records that wait, and at most one batch on its way.
 
-One batch on its way per partition keeps the records in their order whatever is repeated, and makes batches grow while the
-server is busy. A batch keeps its bytes, with producer id and sequence, until it is settled, so that a repeat is the same
-batch to the server (KIP-98).
+One batch on its way per partition keeps the records in their order whatever is repeated, and makes batches grow while
+the server is busy. A batch keeps its bytes, with producer id and sequence, until it is settled, so that a repeat is
+the same batch to the server (KIP-98).
 """
 
 from __future__ import annotations

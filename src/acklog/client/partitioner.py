@@ -1,7 +1,8 @@
-"""Which partition a record goes to: the same one as with Kafka's Java client, so that keys stay together across clients.
+"""Which partition a record goes to: the same one as with Kafka's Java client, so that keys stay together across
+clients.
 
-A record with a key goes to murmur2(key) modulo the number of partitions; one without sticks to a partition until its batch
-is sent, then to another at random (KIP-480), which makes batches large.
+A record with a key goes to murmur2(key) modulo the number of partitions; one without sticks to a partition until its
+batch is sent, then to another at random (KIP-480), which makes batches large.
 """
 
 from __future__ import annotations

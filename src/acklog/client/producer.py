@@ -1,8 +1,8 @@
 """The producer: records in, batches out, each record's offset back.
 
-Strategy: `send` puts a record into the outbox of its partition and gives a future; one task, the pump, sends what is due:
-a batch is full, its first record has waited for `linger`, or somebody flushes. All partitions with the same leader go out
-in one request. A batch that fails for a passing reason is sent again until `patience` is over.
+Strategy: `send` puts a record into the outbox of its partition and gives a future; one task, the pump, sends what is
+due: a batch is full, its first record has waited for `linger`, or somebody flushes. All partitions with the same
+leader go out in one request. A batch that fails for a passing reason is sent again until `patience` is over.
 
 With acks='all' and a server that gives producer ids the producer is idempotent: a repeated batch is stored once. When a
 batch that may have been stored is given up, its partition goes on with a new producer id.
@@ -53,9 +53,9 @@ _PASSING = (Disconnected, TimedOut, Unreachable)
 class Producer:
     """Publishes records; made by `Client.producer`, closed by `async with` or `close`.
 
-    `acks`: 'all' (answered when on disk), '1' (when the operating system has it) or '0' (not answered);
-    `linger`: seconds that a record may wait for others, 0 or more; `batch_bytes`: size at which a batch is sent at once,
-    keep it below the server's max.message.bytes; `compression`: 'none', 'gzip', and with the package cramjam 'snappy',
+    `acks`: 'all' (answered when on disk), '1' (when the operating system has it) or '0' (not answered); `linger`:
+    seconds that a record may wait for others, 0 or more; `batch_bytes`: size at which a batch is sent at once, keep
+    it below the server's max.message.bytes; `compression`: 'none', 'gzip', and with the package cramjam 'snappy',
     'lz4', 'zstd'; `buffer_bytes`: what is held at most; `patience`: seconds during which a batch is tried again;
     `idempotent`: None: where acks='all' and the server offers it; True: raise Unsupported where it does not;
     `create_topics`: let the server create topics that do not exist, if it does.
@@ -134,9 +134,10 @@ class Producer:
     ) -> asyncio.Future[Published]:
         """Take a record to be published and return at once, or when there is room in the buffer.
 
-        `timestamp`: ms since 1970, None for now; `partition`: None for the key's, or any without a key. The future gives
-        where the record went, or raises Refused, TimedOut, Disconnected or Unreachable. Records of one partition are
-        stored in the order of the calls. Raises NotFound when there is no such topic or partition, ClientClosed.
+        `timestamp`: ms since 1970, None for now; `partition`: None for the key's, or any without a key. The future
+        gives where the record went, or raises Refused, TimedOut, Disconnected or Unreachable. Records of one
+        partition are stored in the order of the calls. Raises NotFound when there is no such topic or partition,
+        ClientClosed.
         """
         self._check_open()
         place = self._cluster.topics.get(topic) or await self._cluster.topic(topic, create=self._create_topics)

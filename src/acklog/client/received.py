@@ -1,8 +1,8 @@
 """Records as a subscriber gets them, out of what a server sent.
 
-Of the batches in an answer only the offsets that were acquired are this member's; a batch may hold others. What was acquired
-and has no record is a gap. A batch that cannot be read (its CRC does not fit, it is broken, it unpacks to too much) is
-handed back: after a few attempts the server puts it aside like any record that nobody can process.
+Of the batches in an answer only the offsets that were acquired are this member's; a batch may hold others. What was
+acquired and has no record is a gap. A batch that cannot be read (its CRC does not fit, it is broken, it unpacks to
+too much) is handed back: after a few attempts the server puts it aside like any record that nobody can process.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ MAX_UNPACKED = 64 << 20  # bytes that one batch may unpack to
 class Received(NamedTuple):
     """A record that was taken and waits to be signed off.
 
-    `timestamp`: ms since 1970; `headers`: in order, keys may repeat; `deliveries`: how often it has been delivered, this
-    time included, 1 or more (up to 32767).
+    `timestamp`: ms since 1970; `headers`: in order, keys may repeat; `deliveries`: how often it has been delivered,
+    this time included, 1 or more (up to 32767).
     """
 
     topic: str

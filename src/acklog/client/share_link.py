@@ -1,7 +1,7 @@
 """One share session with its connection: fetches, acknowledges and renews, one request at a time.
 
-A fetch runs as a task of its own, since it may wait long and there may be several nodes; it is never cancelled while the
-subscription lives, because what it brings is held by this member from then on.
+A fetch runs as a task of its own, since it may wait long and there may be several nodes; it is never cancelled while
+the subscription lives, because what it brings is held by this member from then on.
 """
 
 from __future__ import annotations

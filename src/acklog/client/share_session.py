@@ -1,11 +1,11 @@
 """A share session with one server: its epochs, its partitions, and the acknowledgements that go with it (KIP-932).
 
-No I/O and no clock: it makes requests and takes answers in. ShareFetch and ShareAcknowledge share one epoch: 0 opens the
-session with all partitions, then 1, 2, ..., -1 closes it. The epoch goes on with every answer but a session error, after
-which a new session is opened; what was held in the old one is no longer held.
+No I/O and no clock: it makes requests and takes answers in. ShareFetch and ShareAcknowledge share one epoch: 0 opens
+the session with all partitions, then 1, 2, ..., -1 closes it. The epoch goes on with every answer but a session
+error, after which a new session is opened; what was held in the old one is no longer held.
 
-A request whose answer never came may have been carried out. Its acknowledgements are sent once more in the next one, so that
-they are not lost when it was not; the server passes over those that it knows.
+A request whose answer never came may have been carried out. Its acknowledgements are sent once more in the next one,
+so that they are not lost when it was not; the server passes over those that it knows.
 """
 
 from __future__ import annotations
@@ -136,8 +136,8 @@ class ShareSession:
             self._refused({key: sent}, error_code(error), message)
 
     def unanswered(self) -> None:
-        """The request was not, or may not have been, carried out: tell the acknowledgements again with the next one, and
-        all partitions."""
+        """The request was not, or may not have been, carried out: tell the acknowledgements again with the next one,
+        and all partitions."""
         for key, acks in self._sent.items():
             self.of(key).put_back(acks)
         self._sent = {}
@@ -154,9 +154,7 @@ class ShareSession:
 
     def _refused(self, acks: Mapping[Key, Iterable[Acknowledgement]], code: ErrorCode, message: str | None) -> None:
         self.failures += [
-            AcknowledgementFailure(
-                self._names.get(key[0], str(key[0])), key[1], first, last, code, message or ''
-            )
+            AcknowledgementFailure(self._names.get(key[0], str(key[0])), key[1], first, last, code, message or '')
             for key, told in acks.items()
             for first, last, types, _ in told
             if types[0] != GAP

@@ -1,9 +1,9 @@
 """The share consumer: takes records of a group, hands them out, signs them off.
 
-Strategy: heartbeats keep the membership and bring the partitions (membership.py); for each node that leads some of them there
-is a share session (share_link.py). `poll` fetches from all of them at once and returns what comes first. What the subscriber
-decides goes with the next fetch, or on its own after `tell_after` seconds, whichever comes first; `flush` waits until the
-server has confirmed it. The next records may be taken while earlier ones are unsettled.
+Strategy: heartbeats keep the membership and bring the partitions (membership.py); for each node that leads some of
+them there is a share session (share_link.py). `poll` fetches from all of them at once and returns what comes first.
+What the subscriber decides goes with the next fetch, or on its own after `tell_after` seconds, whichever comes first;
+`flush` waits until the server has confirmed it. The next records may be taken while earlier ones are unsettled.
 
 Bounded: a fetch brings about `max_bytes` from each node, at most one fetch per node is under way, and no more than
 `max_unsettled` records are held.
@@ -45,9 +45,9 @@ MOST_FAILURES = 1000  # kept until `flush` raises them
 class Subscription:
     """A member of a share group; made by `Client.subscribe`, used with `async with`.
 
-    `max_records`: how many records a poll asks for; `strict`: not one more than that, else whole batches are taken, which is
-    faster; `max_bytes`: bytes that a fetch brings at most, about; `max_unsettled`: how many records may be held without a
-    decision; `tell_after`: seconds after which decisions are sent even if nobody polls.
+    `max_records`: how many records a poll asks for; `strict`: not one more than that, else whole batches are taken,
+    which is faster; `max_bytes`: bytes that a fetch brings at most, about; `max_unsettled`: how many records may be
+    held without a decision; `tell_after`: seconds after which decisions are sent even if nobody polls.
     """
 
     def __init__(
@@ -231,8 +231,9 @@ class Subscription:
     async def renew(self, records: Received | Iterable[Received]) -> None:
         """Hold these records for another lock's duration from now on.
 
-        Returns when the server has confirmed it. Raises Unsupported where it cannot renew, Refused when one is no longer
-        held, the connection's errors. While a poll waits, the renewal waits with it: at most the poll's `wait`."""
+        Returns when the server has confirmed it. Raises Unsupported where it cannot renew, Refused when one is no
+        longer held, the connection's errors. While a poll waits, the renewal waits with it: at most the poll's
+        `wait`."""
         by_place: dict[tuple[str, int], list[int]] = {}
         for record in [records] if isinstance(records, Received) else records:
             by_place.setdefault((record.topic, record.partition), []).append(record.offset)
@@ -244,8 +245,8 @@ class Subscription:
     async def flush(self) -> None:
         """Return when the server has confirmed all that was decided before.
 
-        Raises AcknowledgementsRefused for those since the last flush that it did not take (other ones were applied), and
-        the connection's errors."""
+        Raises AcknowledgementsRefused for those since the last flush that it did not take (other ones were applied),
+        and the connection's errors."""
         self._check()
         for link in list(self._links.values()):
             try:

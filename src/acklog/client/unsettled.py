@@ -1,8 +1,8 @@
 """What a member holds of one partition: the records handed out, and what is to be said about them.
 
-No I/O and no clock. `open` are offsets that the subscriber has not decided on; `decided` what it has said and the server has
-not been told; gaps are offsets that were acquired but have no record (control batches, compacted ones): they are told apart
-as ranges, since they may be many.
+No I/O and no clock. `open` are offsets that the subscriber has not decided on; `decided` what it has said and the
+server has not been told; gaps are offsets that were acquired but have no record (control batches, compacted ones):
+they are told apart as ranges, since they may be many.
 """
 
 from __future__ import annotations

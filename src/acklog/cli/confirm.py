@@ -1,0 +1,16 @@
+"""Asking before something is destroyed."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+
+def confirm(question: str, yes: bool) -> None:
+    """Go on if the person agrees or `yes` was given; else end. Where nobody can be asked, say that --yes is needed."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise click.UsageError(f'{question} Nobody can be asked here: say --yes.')
+    click.confirm(question, abort=True, err=True)

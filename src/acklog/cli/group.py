@@ -1,0 +1,193 @@
+"""`acklog group`: share groups, their members, configs and lag."""
+
+from __future__ import annotations
+
+import click
+
+from acklog.cli import configs
+from acklog.cli.confirm import confirm
+from acklog.cli.connect import Server, reaches_server, run
+from acklog.cli.exit_codes import Exit
+from acklog.cli.output import note, show_json, show_table
+
+
+@click.group()
+def group() -> None:
+    """List, describe, configure and delete groups; show their lag."""
+
+
+@group.command('list')
+@click.option('--all', 'all_kinds', is_flag=True, help='Also groups that are no share groups.')
+@click.option('--json', 'as_json', is_flag=True, help='One JSON document.')
+@reaches_server
+def list_(server: Server, all_kinds: bool, as_json: bool) -> int:
+    """List groups."""
+
+    async def command() -> None:
+        async with server.client() as client:
+            groups = await client.admin.list_groups(kinds=() if all_kinds else ('share',))
+        if as_json:
+            show_json([{'id': g.id, 'kind': g.kind, 'state': g.state} for g in groups])
+        else:
+            rows = [[g.id, g.kind, g.state] for g in groups]
+            show_table(['GROUP', 'KIND', 'STATE'], rows, none='no groups; one begins with its first subscriber')
+
+    return run(command())
+
+
+@group.command()
+@click.argument('names', nargs=-1, required=True, metavar='GROUP...')
+@click.option('--json', 'as_json', is_flag=True, help='One JSON document.')
+@reaches_server
+def describe(server: Server, names: tuple[str, ...], as_json: bool) -> int:
+    """Show groups with their members and the partitions each one has."""
+
+    async def command() -> None:
+        async with server.client() as client:
+            described = [await client.admin.describe_group(name) for name in names]
+        if as_json:
+            show_json(
+                [
+                    {
+                        'id': g.id,
+                        'state': g.state,
+                        'epoch': g.epoch,
+                        'assignment_epoch': g.assignment_epoch,
+                        'assignor': g.assignor,
+                        'members': [
+                            {
+                                'id': m.id,
+                                'client_id': m.client_id,
+                                'host': m.host,
+                                'epoch': m.epoch,
+                                'topics': list(m.topics),
+                                'assignment': {name: list(indexes) for name, indexes in m.assignment.items()},
+                            }
+                            for m in g.members
+                        ],
+                    }
+                    for g in described
+                ]
+            )
+            return
+        for position, found in enumerate(described):
+            if position:
+                click.echo()
+            click.echo(f'group  {found.id}')
+            click.echo(f'state  {found.state}')
+            rows = [
+                [m.id, m.client_id, m.host, '; '.join(f'{t}: {_indexes(p)}' for t, p in m.assignment.items()) or '-']
+                for m in found.members
+            ]
+            show_table(['MEMBER', 'CLIENT', 'HOST', 'PARTITIONS'], rows, none='no members')
+
+    return run(command())
+
+
+def _indexes(indexes: object) -> str:
+    """Partition numbers, neighbours as a range: 0-3,5."""
+    numbers = sorted(indexes) if isinstance(indexes, list | tuple | set | frozenset) else []
+    parts: list[list[int]] = []
+    for number in numbers:
+        if parts and parts[-1][-1] + 1 == number:
+            parts[-1][1:] = [number]
+        else:
+            parts.append([number])
+    return ','.join('-'.join(str(n) for n in part) for part in parts)
+
+
+@group.command()
+@click.argument('name', metavar='GROUP')
+@click.option('--json', 'as_json', is_flag=True, help='One JSON document.')
+@reaches_server
+def lag(server: Server, name: str, as_json: bool) -> int:
+    """Show how many records a group still has to sign off, by partition."""
+
+    async def command() -> None:
+        async with server.client() as client:
+            parts = await client.admin.lag(name)
+        total = sum(part.lag or 0 for part in parts)
+        if as_json:
+            show_json(
+                {
+                    'group': name,
+                    'lag': total,
+                    'partitions': [
+                        {
+                            'topic': p.topic,
+                            'partition': p.partition,
+                            'start': p.start,
+                            'lag': p.lag,
+                            'exact': p.exact,
+                        }
+                        for p in parts
+                    ],
+                }
+            )
+            return
+        rows = [[p.topic, p.partition, p.start, p.lag] for p in parts]
+        show_table(
+            ['TOPIC', 'PARTITION', 'START', 'LAG'], rows, none=f'group {name!r} has not begun with any partition'
+        )
+        if len(parts) > 1:
+            note(f'{total:,} in all')
+
+    return run(command())
+
+
+@group.command(
+    epilog='Example: acklog group config billing share.record.lock.duration.ms=60000 share.auto.offset.reset=earliest',
+)
+@click.argument('name', metavar='GROUP')
+@configs.config_options
+@reaches_server
+def config(
+    server: Server,
+    name: str,
+    changes: tuple[tuple[str, str], ...],
+    unset: tuple[str, ...],
+    show_all: bool,
+    as_json: bool,
+) -> int:
+    """Show the configs of a group, or change them. The group need not exist yet."""
+
+    async def command() -> None:
+        async with server.client() as client:
+            await configs.show_or_change(
+                f'group {name!r}',
+                changes,
+                unset,
+                show_all=show_all,
+                as_json=as_json,
+                alter=lambda wanted: client.admin.alter_group_configs(name, wanted),
+                configs=lambda: client.admin.group_configs(name),
+            )
+
+    return run(command())
+
+
+@group.command()
+@click.argument('names', nargs=-1, required=True, metavar='GROUP...')
+@click.option('-y', '--yes', is_flag=True, help='Do not ask.')
+@click.option('--if-there', is_flag=True, help='Succeed when the group does not exist.')
+@reaches_server
+def delete(server: Server, names: tuple[str, ...], yes: bool, if_there: bool) -> int:
+    """Delete groups that have no members, with all that they have signed off."""
+    confirm(f'Delete {", ".join(names)} with all that was signed off?', yes)
+
+    async def command() -> int:
+        from acklog.client import NotFound
+
+        async with server.client() as client:
+            for name in names:
+                try:
+                    await client.admin.delete_group(name)
+                except NotFound:
+                    if not if_there:
+                        raise
+                    note(f'there is no group {name!r}')
+                else:
+                    note(f'group {name!r} deleted')
+        return Exit.OK
+
+    return run(command())

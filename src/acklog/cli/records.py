@@ -1,0 +1,52 @@
+"""A record on the terminal: as a line for people, as a JSON object for programs."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from acklog.cli.output import as_time, printable
+
+if TYPE_CHECKING:
+    from acklog.client import Received
+
+
+def as_text(record: Received) -> str:
+    """One line: where it is, when, how often it was delivered if more than once, key and value."""
+    place = f'{record.topic}[{record.partition}]@{record.offset}'
+    again = f' (delivery {record.deliveries})' if record.deliveries > 1 else ''
+    key = f'{_text(record.key)}: ' if record.key is not None else ''
+    return f'{place}{again}  {key}{_text(record.value)}'
+
+
+def _text(data: bytes | None) -> str:
+    if data is None:
+        return '(null)'
+    return printable(data.decode('utf-8', 'backslashreplace'))
+
+
+def as_json(record: Received) -> str:
+    """One JSON object; bytes that are not UTF-8 are given as base64 under another name (`value_base64`)."""
+    fields: dict[str, Any] = {
+        'topic': record.topic,
+        'partition': record.partition,
+        'offset': record.offset,
+        'timestamp': as_time(record.timestamp) if record.timestamp >= 0 else None,
+        'timestamp_ms': record.timestamp,
+        'deliveries': record.deliveries,
+        **_field('key', record.key),
+        **_field('value', record.value),
+        'headers': [{'name': name, **_field('value', value)} for name, value in record.headers],
+    }
+    return json.dumps(fields, ensure_ascii=False)
+
+
+def _field(name: str, data: bytes | None) -> dict[str, str | None]:
+    if data is None:
+        return {name: None}
+    try:
+        return {name: data.decode()}
+    except UnicodeDecodeError:
+        from base64 import b64encode
+
+        return {f'{name}_base64': b64encode(data).decode()}

@@ -1,0 +1,208 @@
+"""`acklog subscribe`: takes records of topics, prints each one and signs it off.
+
+Each record is accepted after it was printed and the output has taken it, so that nothing is lost when the reader of a
+pipe goes away. With `--ask` the person decides; while they think, the record's lock is renewed where the server can.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
+
+import click
+
+from acklog.cli.connect import Server, reaches_server, run
+from acklog.cli.lines import chunks_of_lines
+from acklog.cli.output import count, note
+from acklog.cli.records import as_json, as_text
+from acklog.cli.times import METAVAR, beginning
+
+if TYPE_CHECKING:
+    from acklog.client import Client, Received, Subscription
+
+RESET = 'share.auto.offset.reset'
+
+_ANSWERS = {'a': 'accept', 'r': 'release', 'j': 'reject', 'q': 'quit'}
+_QUESTION = '[a]ccept, [r]elease (deliver again), re[j]ect (give up), [q]uit? '
+
+
+@click.command(
+    epilog='Examples: acklog subscribe billing orders;  acklog subscribe billing orders --max 10 --json;  '
+    'acklog subscribe audit orders payments --from 2h',
+)
+@click.argument('group')
+@click.argument('topics', nargs=-1, required=True, metavar='TOPIC...')
+@click.option(
+    '--accept', 'mode', flag_value='accept', default=True, help='Accept each record once it is printed (the default).'
+)
+@click.option('--ask', 'mode', flag_value='ask', help='Ask for each record: accept, release or reject it.')
+@click.option('-n', '--max', 'most', type=click.IntRange(min=1), help='End after so many records.')
+@click.option(
+    '--from',
+    'begin',
+    type=beginning,
+    metavar=METAVAR,
+    help='Where a new group begins.  [default: earliest]',
+)
+@click.option('--json', 'json_lines', is_flag=True, help='One JSON object per record and line.')
+@reaches_server
+def subscribe(
+    server: Server,
+    group: str,
+    topics: tuple[str, ...],
+    mode: str,
+    most: int | None,
+    begin: str | None,
+    json_lines: bool,
+) -> int:
+    """Take the records of TOPICs as a member of GROUP, print them and sign them off.
+
+    A group that does not exist is made, and begins at the earliest record. All subscribers of a group share the records
+    between them: start another one, or end one with Ctrl-C, whenever you like.
+    """
+    return run(_subscribe(server, group, topics, mode == 'ask', most, begin, json_lines))
+
+
+async def _subscribe(
+    server: Server,
+    group: str,
+    topics: tuple[str, ...],
+    ask: bool,
+    most: int | None,
+    begin: str | None,
+    json_lines: bool,
+) -> int:
+    async with server.client() as client:
+        await _begin(client, group, begin)
+        for topic in topics:
+            if not await client.topic_exists(topic):
+                note(f'topic {topic!r} does not exist yet: waiting for it')
+        # one at a time where a person decides, else others would wait for what lies here
+        subscription = client.subscribe(group, topics, strict=ask or most is not None)
+        taken = Taken(most)
+        try:
+            async with subscription:
+                if ask:
+                    await _ask_each(subscription, taken, json_lines)
+                else:
+                    await _accept_each(subscription, taken, json_lines)
+        finally:
+            if not json_lines or taken.count:
+                note(taken.summary())
+    return 0
+
+
+async def _begin(client: Client, group: str, begin: str | None) -> None:
+    """Make a new group begin where it should; say what was done."""
+    if await client.admin.group_exists(group):
+        if begin is not None:
+            note(f'group {group!r} has begun already: --from is for new groups and changes nothing here')
+        return
+    where = begin or 'earliest'
+    await client.admin.alter_group_configs(group, {RESET: where})
+    note(f'group {group!r} is new: it begins at {_words(where)} ({RESET}={where})')
+
+
+def _words(where: str) -> str:
+    kind, _, duration = where.partition(':')
+    if kind == 'by_duration':
+        return f'the records of the last {duration.removeprefix("PT").removesuffix("S")} s'
+    return 'the earliest record' if kind == 'earliest' else 'the next record that is published'
+
+
+class Taken:
+    """How many records there were, and whether there are to be more."""
+
+    def __init__(self, most: int | None) -> None:
+        self._most = most
+        self.count = 0
+        self.by_answer = dict.fromkeys(('accept', 'release', 'reject'), 0)
+
+    def left(self, at_once: int) -> int:
+        """How many to take next, at most `at_once`; 0 at the end."""
+        return at_once if self._most is None else min(at_once, self._most - self.count)
+
+    def add(self, answer: str) -> None:
+        self.count += 1
+        self.by_answer[answer] += 1
+
+    def summary(self) -> str:
+        parts = [f'{self.by_answer["accept"]:,} accepted']
+        parts += [
+            f'{self.by_answer[answer]:,} {word}'
+            for answer, word in (('release', 'released'), ('reject', 'rejected'))
+            if self.by_answer[answer]
+        ]
+        return f'{count(self.count, "record")}: {", ".join(parts)}'
+
+
+async def _accept_each(subscription: Subscription, taken: Taken, json_lines: bool) -> None:
+    while wanted := taken.left(500):
+        for record in (await subscription.poll(max_records=wanted))[:wanted]:
+            _show(record, json_lines)
+            taken.add('accept')
+            subscription.accept(record)
+        sys.stdout.flush()
+
+
+async def _ask_each(subscription: Subscription, taken: Taken, json_lines: bool) -> None:
+    answers = _answers()
+    while taken.left(1):
+        for record in (await subscription.poll(max_records=1))[:1]:
+            _show(record, json_lines)
+            sys.stdout.flush()
+            async with _kept(subscription, record):
+                answer = await _ask(answers)
+            if answer == 'quit':
+                return
+            getattr(subscription, answer)(record)
+            taken.add(answer)
+            await subscription.flush()
+
+
+async def _answers() -> AsyncIterator[str]:
+    async for lines in chunks_of_lines():
+        for line in lines:
+            yield line.decode(errors='replace').strip().lower()
+
+
+async def _ask(answers: AsyncIterator[str]) -> str:
+    """The person's answer, 'quit' at the end of input."""
+    while True:
+        click.echo(_QUESTION, nl=False, err=True)
+        try:
+            text = await anext(answers)
+        except StopAsyncIteration:
+            return 'quit'
+        for letter, answer in _ANSWERS.items():
+            if text and (text == letter or answer.startswith(text)):
+                return answer
+
+
+@contextlib.asynccontextmanager
+async def _kept(subscription: Subscription, record: Received) -> AsyncIterator[None]:
+    """Hold the record while the person thinks: renew its lock after each half of it."""
+    task = asyncio.create_task(_keep(subscription, record))
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def _keep(subscription: Subscription, record: Received) -> None:
+    from acklog.client import ClientError
+
+    try:
+        while True:
+            await asyncio.sleep(max(0.5, subscription.lock_seconds / 2))
+            await subscription.renew(record)
+    except ClientError as error:
+        note(f'\nthe record cannot be held any longer, it may go to somebody else: {error}')
+
+
+def _show(record: Received, json_lines: bool) -> None:
+    sys.stdout.write((as_json(record) if json_lines else as_text(record)) + '\n')

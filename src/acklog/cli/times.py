@@ -1,0 +1,46 @@
+"""Times as people write them: `earliest`, `latest`, `2h`, `2026-07-01`, `2026-07-01T12:00Z`, ms since 1970."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+import click
+
+_UNITS = {'s': 1, 'm': 60, 'h': 3600, 'd': 86400, 'w': 7 * 86400}
+_AGO = re.compile(r'(\d+(?:\.\d+)?)([smhdw])')
+_MILLISECONDS = re.compile(r'\d{12,14}')
+
+
+METAVAR = 'earliest|latest|TIME'
+
+
+def beginning(text: str) -> str:
+    """Where a group begins, as `share.auto.offset.reset` takes it: 'earliest', 'latest' or 'by_duration:PT...S'. For
+    `type=` of click's parameters."""
+    text = text.strip()
+    if text.lower() in ('earliest', 'latest'):
+        return text.lower()
+    ago = seconds_ago(text, datetime.now(UTC))
+    if ago is None:
+        raise click.BadParameter(
+            f'{text!r} is not "earliest", "latest", a time ago such as 90s, 15m, 2h, 7d, or a time such as '
+            '2026-07-01T12:00'
+        )
+    if ago < 0:
+        raise click.BadParameter(f'{text!r} is in the future')
+    return f'by_duration:PT{ago:.0f}S'
+
+
+def seconds_ago(text: str, now: datetime) -> float | None:
+    """How many seconds before `now` the time is; None if it is no time. Without a time zone: this machine's."""
+    ago = _AGO.fullmatch(text)
+    if ago:
+        return float(ago[1]) * _UNITS[ago[2]]
+    if _MILLISECONDS.fullmatch(text):
+        return now.timestamp() - int(text) / 1000
+    try:
+        then = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return now.timestamp() - then.timestamp()

@@ -1,0 +1,183 @@
+"""`acklog topic`: topics and their configs."""
+
+from __future__ import annotations
+
+import click
+
+from acklog.cli import configs
+from acklog.cli.assignments import METAVAR, assignment
+from acklog.cli.confirm import confirm
+from acklog.cli.connect import Server, reaches_server, run
+from acklog.cli.exit_codes import Exit
+from acklog.cli.output import count, note, show_json, show_table
+
+
+@click.group()
+def topic() -> None:
+    """Create, list, describe, configure and delete topics."""
+
+
+@topic.command(
+    epilog='Example: acklog topic create orders --partitions 8 --config retention.ms=86400000',
+)
+@click.argument('names', nargs=-1, required=True, metavar='NAME...')
+@click.option(
+    '-p',
+    '--partitions',
+    type=click.IntRange(min=1),
+    help="How many partitions.  [default: the server's num.partitions]",
+)
+@click.option(
+    '-c',
+    '--config',
+    'settings',
+    type=assignment,
+    metavar=METAVAR,
+    multiple=True,
+    help='A config of the topic (repeatable).',
+)
+@click.option('--if-missing', is_flag=True, help='Succeed when the topic is there already.')
+@reaches_server
+def create(
+    server: Server,
+    names: tuple[str, ...],
+    partitions: int | None,
+    settings: tuple[tuple[str, str], ...],
+    if_missing: bool,
+) -> int:
+    """Create topics."""
+
+    async def command() -> None:
+        from acklog.client import AlreadyExists
+
+        async with server.client() as client:
+            for name in names:
+                try:
+                    made = await client.admin.create_topic(name, partitions=partitions, configs=dict(settings))
+                except AlreadyExists:
+                    if not if_missing:
+                        raise
+                    note(f'topic {name!r} is there already')
+                else:
+                    note(f'topic {name!r} created with {count(made.partitions, "partition")}')
+
+    return run(command())
+
+
+@topic.command('list')
+@click.option('--internal', is_flag=True, help='Also those that the server keeps for itself.')
+@click.option('--json', 'as_json', is_flag=True, help='One JSON document.')
+@reaches_server
+def list_(server: Server, internal: bool, as_json: bool) -> int:
+    """List topics."""
+
+    async def command() -> None:
+        async with server.client() as client:
+            topics = await client.admin.list_topics(internal=internal)
+        if as_json:
+            show_json(
+                [{'name': t.name, 'id': str(t.id), 'partitions': t.partitions, 'internal': t.internal} for t in topics]
+            )
+        else:
+            rows = [[t.name, t.partitions, t.id] for t in topics]
+            show_table(['TOPIC', 'PARTITIONS', 'ID'], rows, none='no topics; "acklog topic create NAME" makes one')
+
+    return run(command())
+
+
+@topic.command()
+@click.argument('names', nargs=-1, required=True, metavar='NAME...')
+@click.option('--json', 'as_json', is_flag=True, help='One JSON document.')
+@reaches_server
+def describe(server: Server, names: tuple[str, ...], as_json: bool) -> int:
+    """Show topics with their partitions, offsets and configs."""
+
+    async def command() -> None:
+        async with server.client() as client:
+            described = [await client.admin.describe_topic(name) for name in names]
+        if as_json:
+            show_json(
+                [
+                    {
+                        'name': t.name,
+                        'id': str(t.id),
+                        'internal': t.internal,
+                        'configs': dict(t.configs),
+                        'partitions': [
+                            {'partition': p.index, 'leader': p.leader, 'start': p.start, 'end': p.end}
+                            for p in t.partitions
+                        ],
+                    }
+                    for t in described
+                ]
+            )
+            return
+        for position, found in enumerate(described):
+            if position:
+                click.echo()
+            click.echo(f'topic   {found.name}')
+            click.echo(f'id      {found.id}')
+            for name, value in found.configs.items():
+                click.echo(f'config  {name}={value}')
+            rows = [[p.index, p.leader, p.start, p.end, p.end - p.start] for p in found.partitions]
+            show_table(['PARTITION', 'LEADER', 'START', 'END', 'OFFSETS'], rows, none='no partitions')
+
+    return run(command())
+
+
+@topic.command(
+    epilog='Example: acklog topic config orders retention.ms=604800000 --unset retention.bytes',
+)
+@click.argument('name')
+@configs.config_options
+@reaches_server
+def config(
+    server: Server,
+    name: str,
+    changes: tuple[tuple[str, str], ...],
+    unset: tuple[str, ...],
+    show_all: bool,
+    as_json: bool,
+) -> int:
+    """Show the configs of a topic, or change them."""
+
+    async def command() -> None:
+        async with server.client() as client:
+            await configs.show_or_change(
+                f'topic {name!r}',
+                changes,
+                unset,
+                show_all=show_all,
+                as_json=as_json,
+                alter=lambda wanted: client.admin.alter_topic_configs(name, wanted),
+                configs=lambda: client.admin.topic_configs(name),
+            )
+
+    return run(command())
+
+
+@topic.command()
+@click.argument('names', nargs=-1, required=True, metavar='NAME...')
+@click.option('-y', '--yes', is_flag=True, help='Do not ask.')
+@click.option('--if-there', is_flag=True, help='Succeed when the topic does not exist.')
+@reaches_server
+def delete(server: Server, names: tuple[str, ...], yes: bool, if_there: bool) -> int:
+    """Delete topics with all their records."""
+    confirm(f'Delete {", ".join(names)} with all records, for all groups?', yes)
+
+    async def command() -> int:
+        from acklog.client import NotFound
+
+        async with server.client() as client:
+            for name in names:
+                try:
+                    await client.admin.delete_topic(name)
+                except NotFound:
+                    if not if_there:
+                        raise
+                    note(f'there is no topic {name!r}')
+                else:
+                    note(f'topic {name!r} deleted')
+        return Exit.OK
+
+    return run(command())
