@@ -24,10 +24,17 @@ def config_entries(
     synonyms: bool = False,
     documentation: bool = False,
 ) -> Iterator[dict[str, Any]]:
-    """Entries of DescribeConfigs (and CreateTopics) for all configs, or those of `names` that exist."""
+    """Entries of DescribeConfigs for all configs, or those of `names` that exist."""
     for name, definition in table.items():
         if not names or name in names:
             yield config_entry(definition, configured.synonyms(name), synonyms=synonyms, documentation=documentation)
+
+
+def created_entries(configured: HasConfigs, table: Table) -> list[dict[str, Any]]:
+    """Entries of CreateTopics (KIP-525): all configs by name, with less said about each."""
+    told = ('name', 'value', 'read_only', 'config_source', 'is_sensitive')
+    entries = sorted(config_entries(configured, table), key=lambda entry: str(entry['name']))
+    return [{key: entry[key] for key in told} for entry in entries]
 
 
 def config_entry(

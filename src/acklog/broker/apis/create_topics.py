@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from acklog.broker.answers import answer_to
 from acklog.broker.api import Api, Caller, Refused
 from acklog.broker.apis.assignments import check_brokers
-from acklog.broker.apis.config_answers import config_entries
+from acklog.broker.apis.config_answers import created_entries
 from acklog.broker.apis.described_topics import may
 from acklog.broker.catalog import NewTopic, Topic, new_id
 from acklog.broker.config_changes import refused_config
@@ -143,7 +143,7 @@ def _created(broker: Broker, caller: Caller, new: NewTopic, topic: Topic | None)
     return answer | {
         'num_partitions': topic.partitions,
         'replication_factor': 1,
-        'configs': sorted(config_entries(topic, TOPIC), key=lambda entry: str(entry['name'])),
+        'configs': created_entries(topic, TOPIC),
     }
 
 

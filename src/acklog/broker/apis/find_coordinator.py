@@ -23,8 +23,10 @@ GROUP, TRANSACTION, SHARE = 0, 1, 2
 async def handle(broker: Broker, caller: Caller, version: int, request: Any) -> dict[str, Any]:
     kind = getattr(request, 'key_type', GROUP)
     keys: Sequence[str] = request.coordinator_keys if version >= 4 else (request.key,)
-    coordinators = [{'key': key, **_answer(broker, caller, kind, key, version)} for key in keys]
-    return {'coordinators': coordinators} if version >= 4 else coordinators[0]
+    answers = [_answer(broker, caller, kind, key, version) for key in keys]
+    if version < 4:
+        return answers[0]
+    return {'coordinators': [{'key': key, **answer} for key, answer in zip(keys, answers, strict=True)]}
 
 
 def _answer(broker: Broker, caller: Caller, kind: int, key: str, version: int) -> dict[str, Any]:
