@@ -119,5 +119,3 @@ def peak_of(call: Any) -> tuple[Any, int]:
         return call(), tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-
-

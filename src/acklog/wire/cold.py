@@ -100,7 +100,6 @@ def _decode(structure: Structure, body: Buffer, elements: int) -> Any:
         value = _structure_reader(structure)(message)
     except OverflowError as error:
         raise ProtocolError(f'a time that is out of range: {error}') from None
-    message.done()
     return value
 
 

@@ -34,6 +34,7 @@ _MIN_TOPIC = 3
 _MIN_PARTITION = 16
 _MIN_ANSWERED_PARTITION = 24
 _LEADER_TAG = 1
+_NO_LEADER = (-1, -1)  # as the client thinks, which is what it is told by no such field
 _LEADER = struct.Struct('>ii')
 
 
@@ -128,7 +129,6 @@ def decode_request(version: int, body: Buffer) -> Request:
             message.tags()
     rack_id = message.string() if version >= 11 else ''
     message.tags()
-    message.done()
     return Request(
         max_wait_ms,
         min_bytes,
@@ -202,7 +202,6 @@ def decode_response(version: int, body: Buffer) -> Response:
         message.tags()
         topics.append(TopicResponse(name, topic_id, partitions))
     message.tags()
-    message.done()
     return Response(topics, error_code, session_id, throttle_ms)
 
 
@@ -272,11 +271,11 @@ def _write_answer(message: Writer, version: int, partition: PartitionResponse) -
     if version >= 11:
         message.int32(-1)  # preferred read replica: none
     message.references(partition.records)
-    if partition.leader_id < 0:
+    leader = (partition.leader_id, partition.leader_epoch)
+    if leader == _NO_LEADER:
         message.tags()
     else:
-        leader = _LEADER.pack(partition.leader_id, partition.leader_epoch) + b'\0'
-        message.tagged([(_LEADER_TAG, leader)])
+        message.tagged([(_LEADER_TAG, _LEADER.pack(*leader) + b'\0')])
 
 
 def _read_answer(message: Reader, version: int) -> PartitionResponse:
@@ -294,7 +293,7 @@ def _read_answer(message: Reader, version: int) -> PartitionResponse:
         message.int32()  # preferred read replica
     records = message.nullable_view()
     leader = message.tagged().get(_LEADER_TAG)
-    leader_id, leader_epoch = (-1, -1) if leader is None else _LEADER.unpack_from(leader)
+    leader_id, leader_epoch = _NO_LEADER if leader is None else _LEADER.unpack_from(leader)
     return PartitionResponse(
         index, error_code, high_watermark, last_stable, log_start, aborted, records, leader_id, leader_epoch
     )

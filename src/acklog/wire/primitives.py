@@ -225,11 +225,6 @@ class Reader:
         self.position = position + 4 * size
         return struct.unpack_from(f'>{size}i', self.data, position)
 
-    def done(self) -> None:
-        """To be called when all is read: what is left over is a mistake."""
-        if self.position != self.end:
-            raise ProtocolError(f'{self.end - self.position} bytes after the end of the message')
-
 
 class CompactReader(Reader):
     """Reads the compact types and tagged fields of flexible versions."""

@@ -87,7 +87,6 @@ def decode_request(version: int, body: Buffer) -> Request:
         message.tags()
         topics.append(Topic(name, topic_id, partitions))
     message.tags()
-    message.done()
     return Request(acks, timeout_ms, transactional_id, topics)
 
 
@@ -137,7 +136,6 @@ def decode_response(version: int, body: Buffer) -> Response:
         topics.append(TopicResponse(name, topic_id, partitions))
     throttle_ms = message.int32()
     message.tags()
-    message.done()
     return Response(topics, throttle_ms)
 
 

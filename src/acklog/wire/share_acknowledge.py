@@ -74,7 +74,6 @@ def decode_request(version: int, body: Buffer) -> Request:
         message.tags()
         topics.append(Topic(topic_id, partitions))
     message.tags()
-    message.done()
     return Request(group_id, member_id, session_epoch, is_renew, topics)
 
 
@@ -139,7 +138,6 @@ def decode_response(version: int, body: Buffer) -> Response:
         topics.append(TopicResponse(topic_id, partitions))
     endpoints = read_endpoints(message)
     message.tags()
-    message.done()
     return Response(error_code, error_message, lock_timeout_ms, topics, endpoints, throttle_ms)
 
 

@@ -127,7 +127,6 @@ def decode_request(version: int, body: Buffer) -> Request:
         forgotten.append(Forgotten(message.uuid(), message.int32s()))
         message.tags()
     message.tags()
-    message.done()
     return Request(
         group_id,
         member_id,
@@ -211,7 +210,6 @@ def decode_response(version: int, body: Buffer) -> Response:
         topics.append(TopicResponse(topic_id, partitions))
     endpoints = read_endpoints(message)
     message.tags()
-    message.done()
     return Response(error_code, error_message, lock_timeout_ms, topics, endpoints, throttle_ms)
 
 

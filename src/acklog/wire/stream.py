@@ -93,8 +93,8 @@ class FrameReader:
             frames.append(chunk[start + 4 : stop])
             start = stop
         self._start = start
-        if start == fill and len(chunk) - fill < self._size >> 2:
-            self._drop_chunk()
+        if start == fill and (len(chunk) - fill < self._size >> 2 or len(chunk) > self._size):
+            self._drop_chunk()  # used up, or larger than what arrives now calls for
         return frames
 
     def _room(self) -> memoryview:
