@@ -4,9 +4,9 @@ Everything durable is a Log: a partition's records, the journal of the share par
 asynchronous because a log may be milliseconds away (another machine); the local one answers at once where it can. So
 whoever awaits one of these looks again afterwards at what it had looked at before.
 
-Batches are Kafka's record batches v2, stored as the producer sent them: the log sets base offset and leader epoch, which
-the CRC does not cover (and, for LogAppendTime, the timestamp and with it the CRC), and unpacks nothing. They have been
-checked (`acklog.wire.record_batch.check`) before they come here.
+Batches are Kafka's record batches v2, stored as the producer sent them: the log sets base offset and leader epoch,
+which the CRC does not cover (and, for LogAppendTime, the timestamp and with it the CRC), and unpacks nothing. They have
+been checked (`acklog.wire.record_batch.check`) before they come here.
 
 No clock: `now` comes in, in milliseconds since 1970.
 """
@@ -92,8 +92,8 @@ class Log(Protocol):
         """Append one or more whole, checked batches; returns when they are as durable as asked.
 
         Several appends of one turn of the loop go out in one write; appends are stored in the order of the calls. The
-        buffer must stay unchanged until the call returns. A batch of an idempotent producer that is a repeat is not stored
-        again (`duplicate`), and answered when its original is as durable as asked.
+        buffer must stay unchanged until the call returns. A batch of an idempotent producer that is a repeat is not
+        stored again (`duplicate`), and answered when its original is as durable as asked.
 
         Raises Full, Failed, Fenced, OutcomeUnknown, Closed, OutOfOrderSequence, StaleProducerEpoch.
         """
@@ -105,8 +105,9 @@ class Log(Protocol):
         ...
 
     async def offset_at(self, timestamp: int) -> tuple[int, int] | None:
-        """(offset, timestamp) of the first batch that may hold a record at or after `timestamp` (ms): the base offset of
-        that batch and its max timestamp; the caller looks into the batch if it needs the record. None if there is none."""
+        """(offset, timestamp) of the first batch that may hold a record at or after `timestamp` (ms): the base offset
+        of that batch and its max timestamp; the caller looks into the batch if it needs the record. None if there is
+        none."""
         ...
 
     async def truncate_before(self, offset: int) -> int:

@@ -1,0 +1,401 @@
+"""Appending to a local log: placing batches, one write per turn of the loop, waiting for the disk, and what follows a
+failure.
+
+Strategy: `add` decides at once: producer's sequence, offsets, index entry, all in memory; the bytes go out at the end
+of the turn in one write (`write_out`). When that write fails, the turn is undone as a whole: nothing of it has
+happened. Whoever wants its bytes on disk is kept until a sync that began after its write.
+
+    a write finds no space       the turn raises Full, the file is cut back; the next append tries again
+    a write fails otherwise      the turn raises Failed, and so does everything until a rewrite has succeeded
+    a sync fails                 those waiting raise Failed or Full; all is refused until a rewrite has succeeded
+
+A rewrite (`acklog.log.rewrite`) puts all that no sync had covered into new files. It is tried at once, and again at
+each refused append.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from collections import deque
+from collections.abc import Callable
+
+from acklog.errors import Closed, Failed, Full, LogError, OutOfOrderSequence, ProducerError
+from acklog.log.files import NO_SPACE, Buffer, write_all
+from acklog.log.producers import Producer, Producers
+from acklog.log.seam import Appended
+from acklog.log.segment import MARK_BYTES, Segment
+from acklog.log.store import Store
+from acklog.wire.record_batch import CONTROL, HEADER_SIZE, stamp
+
+_FIELDS = struct.Struct(
+    '>8xi9xhi8xqqhi4x'
+)  # length, attributes, last delta, max timestamp, producer's id, epoch, sequence
+_PLACE = struct.Struct('>qii')  # offset, length, leader epoch
+_BEHIND_LENGTH = 12
+_JOINED = 128 << 10  # bytes; several buffers below that are copied into one, which costs less than a vector
+
+assert _FIELDS.size == HEADER_SIZE
+
+
+class Appender:
+    """The writing side of one log. `end` includes what is still to be written, `written` does not; `on_disk` is
+    synced.
+    """
+
+    __slots__ = (
+        '_answered',
+        '_asked',
+        '_buffers',
+        '_indexed',
+        '_listeners',
+        '_loop',
+        '_max_timestamp',
+        '_now',
+        '_producers',
+        '_quiet',
+        '_scheduled',
+        '_segment',
+        '_tail',
+        '_undo',
+        '_undo_producers',
+        '_unsynced',
+        '_waiting',
+        'closed',
+        'deleted',
+        'end',
+        'internal',
+        'on_disk',
+        'on_failure',
+        'store',
+        'sync_queued',
+        'written',
+    )
+
+    def __init__(self, store: Store, on_failure: Callable[[], None], *, internal: bool) -> None:
+        self.store = store
+        self.internal = internal
+        self.on_failure = on_failure  # called when a rewrite is due
+        self.sync_queued = False
+        self.closed = False
+        self.deleted = False
+        self._loop = asyncio.get_running_loop()
+        self._listeners: list[Callable[[], None]] = []
+        self._buffers: list[Buffer] = []
+        self._waiting: list[tuple[asyncio.Future[Appended], Appended, bool]] = []
+        self._unsynced: deque[tuple[int, asyncio.Future[Appended], Appended]] = deque()
+        self._undo_producers: list[tuple[int, Producer | None]] = []
+        self._scheduled = False
+        self._now = -1
+        self._asked = self._answered = 0  # syncs
+        self._quiet: list[asyncio.Future[None]] = []
+        self.adopt()
+
+    def adopt(self) -> None:
+        """Go on from what the store has. Nothing may be pending."""
+        self._segment: Segment | None = None
+        self._producers: Producers | None = None
+        self._tail = self._indexed = 0
+        self._max_timestamp = -1
+        self._undo = (0, 0, 0, -1)
+        self.end = self.written = self.store.end
+        self.on_disk = -1 if self.store.dirty else self.written
+
+    # --- a turn of appends
+
+    def add(self, batches: Buffer, now: int, synced: bool) -> asyncio.Future[Appended]:
+        """See `Log.append`; the future has its result when the bytes are as durable as asked."""
+        if self.closed or self.store.sync_failed or self.store.shared.reserve.short:
+            self._check(now)
+        total = len(batches)
+        segment, config = self._segment, self.store.config
+        if segment is None or self._tail + total > config.segment_bytes or now - segment.created >= config.segment_ms:
+            segment = self._segment_for(total, now)
+        if isinstance(batches, bytes) or (isinstance(batches, memoryview) and batches.readonly):
+            batches = bytearray(batches)
+        if not self._buffers:
+            self._undo = (self.end, len(segment.index or ()), self._indexed, self._max_timestamp)
+        future: asyncio.Future[Appended] = self._loop.create_future()
+        result = self._place(segment, batches, now)
+        if result.duplicate:
+            self._answer_repeat(future, result, synced)
+            return future
+        self._tail += total
+        self._now = now
+        self._buffers.append(batches)
+        self._waiting.append((future, result, synced))
+        if not self._scheduled:
+            self._schedule()
+        return future
+
+    def _schedule(self) -> None:
+        self._scheduled = True
+        self._loop.call_soon(self._turn)
+
+    def _check(self, now: int) -> None:
+        if self.closed:
+            raise Closed(f'{self.store.path} is closed')
+        if self.store.sync_failed:
+            self.on_failure()
+            raise Failed(f'{self.store.path}: a write or sync has failed; what no sync covered is being written anew')
+        reserve = self.store.shared.reserve
+        if not self.internal and not reserve.restored(now):
+            raise Full(f'{self.store.path}: no space left')
+
+    def _segment_for(self, total: int, now: int) -> Segment:
+        """The segment that `total` more bytes go to: another one when it is too large or too old."""
+        config = self.store.config
+        try:
+            segment = self._begin(self.store.active())
+            old = segment.created >= 0 and now - segment.created >= config.segment_ms
+            if self._tail and (old or self._tail + total > config.segment_bytes):
+                self.write_out()
+                if segment.size:
+                    segment = self._next_segment()
+        except OSError as error:
+            raise self._as_error(error) from error
+        if not segment.size or segment.created < 0:
+            segment.created = now
+        return segment
+
+    def roll(self) -> None:
+        """Write what is pending, and let later appends go to another segment. Raises Full, Failed."""
+        self.write_out()
+        try:
+            if self._begin(self.store.active()).size:
+                self._next_segment()
+        except OSError as error:
+            raise self._as_error(error) from error
+
+    def _next_segment(self) -> Segment:
+        segment = self._begin(self.store.roll())
+        self._ask_sync()
+        return segment
+
+    def _begin(self, segment: Segment) -> Segment:
+        if segment is not self._segment:
+            index = segment.index
+            self._segment, self._producers = segment, self.store.known_producers()
+            self._tail = segment.size
+            self._indexed = index.positions[-1] if index else 0
+            self._max_timestamp = segment.max_timestamp
+        return segment
+
+    def _place(self, segment: Segment, batches: bytearray | memoryview, now: int) -> Appended:
+        """Give the batches their offsets; nothing has changed when it raises."""
+        index, producers, config, epoch = segment.index, self._producers, self.store.config, self.store.shared.epoch
+        assert index is not None and producers is not None
+        first = end = self.end
+        position, total, tail = 0, len(batches), self._tail
+        append_time = now if config.log_append_time else -1
+        known = len(self._undo_producers)
+        while position < total:
+            length, attributes, delta, latest, producer_id, producer_epoch, sequence = _FIELDS.unpack_from(
+                batches, position
+            )
+            if producer_id >= 0 and not attributes & CONTROL:
+                try:
+                    original = producers.duplicate(producer_id, producer_epoch, sequence, delta + 1)
+                    if original is not None:
+                        return self._repeat(batches, position)
+                except ProducerError:
+                    self._forget_producers(known)
+                    raise
+                self._undo_producers.append((producer_id, producers.get(producer_id)))
+                producers.appended(producer_id, producer_epoch, sequence, end, end + delta, now, append_time)
+            _PLACE.pack_into(batches, position, end, length, epoch)
+            if append_time >= 0:
+                stamp(batches, position, now)
+                latest = now
+            at = tail + position
+            if at - self._indexed >= config.index_interval_bytes:
+                index.add(end, at, self._max_timestamp)
+                self._indexed = at
+            if latest > self._max_timestamp:
+                self._max_timestamp = latest
+            end += delta + 1
+            position += length + _BEHIND_LENGTH
+        self.end = end
+        return Appended(first, end - 1, append_time)
+
+    def _repeat(self, batches: Buffer, position: int) -> Appended:
+        """The first batch is a repeat: so must be all others. Raises OutOfOrderSequence."""
+        producers = self._producers
+        assert producers is not None
+        originals = []
+        while position < len(batches):
+            length, _, delta, _, producer_id, epoch, sequence = _FIELDS.unpack_from(batches, position)
+            original = producers.duplicate(producer_id, epoch, sequence, delta + 1)
+            if original is None:
+                raise OutOfOrderSequence(f'producer {producer_id}: new batches behind repeated ones')
+            originals.append(original)
+            position += length + _BEHIND_LENGTH
+        return Appended(originals[0].first, originals[-1].last, originals[0].append_time, True)
+
+    def _answer_repeat(self, future: asyncio.Future[Appended], result: Appended, synced: bool) -> None:
+        """Answer it when the original is as durable as asked."""
+        if result.last >= self.written:
+            self._waiting.append((future, result, synced))  # with the turn that holds it
+        elif synced and result.last >= self.on_disk:
+            self._unsynced.append((self.written, future, result))
+            self._ask_sync()
+        else:
+            future.set_result(result)
+
+    def _turn(self) -> None:
+        self._scheduled = False
+        self.write_out()
+
+    def write_out(self) -> None:
+        """Give to the operating system what the turn has gathered; answer those who wait for no more than that."""
+        buffers, waiting = self._buffers, self._waiting
+        if not waiting:
+            return
+        self._buffers, self._waiting = [], []
+        segment = self._segment
+        assert segment is not None
+        try:
+            handle = segment.handle if segment.handle >= 0 else self.store.write_to(segment)
+            self._write(handle, buffers, segment.size)
+        except OSError as error:
+            self._undo_turn(segment, error, waiting)
+            return
+        self._undo_producers.clear()
+        segment.size, segment.next = self._tail, self.end
+        segment.max_timestamp, segment.appended = self._max_timestamp, self._now
+        self.written = self.end
+        self._answer(waiting)
+        if segment.size - segment.marked >= MARK_BYTES:
+            self.store.mark()
+        for callback in self._listeners:
+            self._loop.call_soon(callback)
+
+    def _answer(self, waiting: list[tuple[asyncio.Future[Appended], Appended, bool]]) -> None:
+        wanted = self.store.shared.open_files.crowded
+        for future, result, synced in waiting:
+            if synced:
+                self._unsynced.append((self.written, future, result))
+                wanted = True
+            elif not future.done():
+                future.set_result(result)
+        if wanted:
+            self._ask_sync()
+
+    def _write(self, handle: int, buffers: list[Buffer], position: int) -> None:
+        if len(buffers) > 1 and self._tail - position <= _JOINED:
+            buffers = [b''.join(buffers)]
+        while True:
+            try:
+                write_all(self.store.files, handle, buffers, position)
+                return
+            except OSError as error:
+                if not (self.internal and error.errno in NO_SPACE and self.store.shared.reserve.give()):
+                    raise
+
+    # --- failures
+
+    def _undo_turn(
+        self, segment: Segment, error: OSError, waiting: list[tuple[asyncio.Future[Appended], Appended, bool]]
+    ) -> None:
+        """Nothing of the turn has happened."""
+        self.end, entries, self._indexed, self._max_timestamp = self._undo
+        self._tail = segment.size
+        if segment.index is not None:
+            segment.index.cut(entries)
+        self._forget_producers(0)
+        sound = error.errno in NO_SPACE
+        try:
+            if segment.handle >= 0:
+                self.store.files.truncate(segment.handle, segment.size)
+        except OSError:
+            sound = False
+        self._fail([each[0] for each in waiting], error)
+        if not sound:
+            self._broken(error)
+
+    def _forget_producers(self, known: int) -> None:
+        producers = self._producers
+        while len(self._undo_producers) > known:
+            producer_id, state = self._undo_producers.pop()
+            assert producers is not None
+            producers.put(producer_id, state)
+
+    def _as_error(self, error: OSError) -> LogError:
+        kind = Full if error.errno in NO_SPACE else Failed
+        return kind(f'{self.store.path}: {error.strerror or error}')
+
+    def _fail(self, futures: list[asyncio.Future[Appended]], error: OSError) -> None:
+        for future in futures:
+            if not future.done():
+                future.set_exception(self._as_error(error))
+
+    def _broken(self, error: OSError) -> None:
+        """Refuse everything until what no sync covered has been written anew."""
+        self._fail([each[1] for each in self._unsynced], error)
+        self._unsynced.clear()
+        self.store.sync_has_failed()
+        self.on_failure()
+
+    # --- the disk
+
+    def _ask_sync(self) -> None:
+        self._asked += self.store.shared.syncer.request(self)
+
+    async def quiet(self) -> None:
+        """Wait until the sync thread has nothing to do with this log; it does nothing for a failed or closed one."""
+        if self._answered < self._asked:
+            future: asyncio.Future[None] = self._loop.create_future()
+            self._quiet.append(future)
+            await future
+
+    def sync(self) -> int:
+        """In the sync thread: see `Target`."""
+        if self.deleted or self.store.sync_failed:
+            return -1
+        covered = self.written  # before the sizes of the files are looked at
+        self.store.sync()
+        return covered
+
+    def sync_done(self, covered: int, error: OSError | None) -> None:
+        """In the loop: see `Target`."""
+        self._answered += 1
+        if self._answered == self._asked:
+            for quiet in self._quiet:
+                quiet.set_result(None)
+            self._quiet.clear()
+        if self.deleted or self.store.sync_failed:
+            return
+        if error is not None:
+            self.write_out()
+            self._broken(error)
+            return
+        self.store.settle()
+        self.on_disk = max(self.on_disk, covered)
+        unsynced = self._unsynced
+        while unsynced and unsynced[0][0] <= covered:
+            _, future, result = unsynced.popleft()
+            if not future.done():
+                future.set_result(result)
+
+    def all_on_disk(self) -> asyncio.Future[Appended] | None:
+        """None when all that was appended is on disk, else a future that is done when it is. Raises Failed."""
+        self.write_out()
+        if self.store.sync_failed:
+            raise Failed(f'{self.store.path}: a write or sync has failed')
+        if not self.store.dirty:
+            return None
+        future: asyncio.Future[Appended] = self._loop.create_future()
+        self._unsynced.append((self.written, future, Appended(-1, -1, -1)))
+        self._ask_sync()
+        return future
+
+    def listen(self, callback: Callable[[], None]) -> None:
+        self._listeners.append(callback)
+
+    def end_waiting(self, error: LogError) -> None:
+        """Those who still wait get this error."""
+        for future in [each[0] for each in self._waiting] + [each[1] for each in self._unsynced]:
+            if not future.done():
+                future.set_exception(error)
+        self._waiting, self._buffers = [], []
+        self._unsynced.clear()

@@ -1,0 +1,248 @@
+"""The local log: a `Log` over segments in a directory of its own.
+
+Strategy: the parts do the work (`Appender`, `Reader`, `Store`), this joins them and does what takes more than one
+step: keeping to retention, cutting off the start, rewriting after a failed sync, closing, deleting. Appends and reads
+touch only memory and the page cache; whatever waits for a disk runs in a thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from acklog.errors import Closed, Damaged, OutOfRange
+from acklog.log.appender import Appender
+from acklog.log.files import remove_tree
+from acklog.log.reader import Reader
+from acklog.log.retention import roll_due, start_due
+from acklog.log.seam import Appended, Durability, LogConfig, Read
+from acklog.log.store import Store
+
+_log = logging.getLogger(__name__)
+
+_NOTHING = Read(b'')
+
+
+class LocalLog:
+    """See `acklog.log.seam.Log`. `on_close(log, deleted)` is called once, at the end."""
+
+    __slots__ = (
+        '_appender',
+        '_closing',
+        '_on_close',
+        '_one_at_a_time',
+        '_reader',
+        '_rewriting',
+        '_store',
+        'clean',
+        'name',
+    )
+
+    def __init__(self, name: str, store: Store, *, internal: bool, on_close: Callable[[LocalLog, bool], None]) -> None:
+        self.name = name
+        self.clean = False  # closed, and nothing is left to be done at the next opening
+        self._store = store
+        self._reader = Reader(store)
+        self._appender = Appender(store, self._rewrite_soon, internal=internal)
+        self._on_close = on_close
+        self._one_at_a_time: asyncio.Lock | None = None
+        self._rewriting: asyncio.Task[None] | None = None
+        self._closing: asyncio.Task[None] | None = None
+        if store.sync_failed:
+            self._rewrite_soon()
+
+    @property
+    def start(self) -> int:
+        return self._store.start
+
+    @property
+    def end(self) -> int:
+        return self._appender.end
+
+    @property
+    def visible_end(self) -> int:
+        return self._appender.written
+
+    @property
+    def stable_end(self) -> int:
+        return self._appender.written
+
+    @property
+    def epoch(self) -> int:
+        return self._store.shared.epoch
+
+    @property
+    def size(self) -> int:
+        return self._store.size
+
+    def __repr__(self) -> str:
+        return f'<LocalLog {self.name} [{self.start}, {self.end})>'
+
+    async def append(self, batches: bytes | bytearray | memoryview, now: int, durability: Durability) -> Appended:
+        return await self._appender.add(batches, now, durability is Durability.SYNCED)
+
+    async def read(self, offset: int, max_bytes: int, *, up_to: int | None = None) -> Read:
+        self._check_open()
+        visible = self._appender.written
+        end = visible if up_to is None or up_to > visible else up_to
+        if self._store.start <= offset < end:
+            return Read(self._reader.read(offset, end, max_bytes))
+        if offset < self._store.start or offset > self._appender.end:
+            raise OutOfRange(offset, self._store.start, visible)
+        return _NOTHING
+
+    async def offset_at(self, timestamp: int) -> tuple[int, int] | None:
+        self._check_open()
+        return self._reader.at_time(timestamp, self._store.start, self._appender.written)
+
+    async def truncate_before(self, offset: int) -> int:
+        self._check_open()
+        async with self._lock():
+            self._appender.write_out()
+            store = self._store
+            if offset > self._appender.written:
+                raise OutOfRange(offset, store.start, self._appender.written)
+            if offset <= store.start:
+                return store.start
+            if offset == self._appender.written and store.segments and store.active().size:
+                self._appender.roll()
+            await asyncio.to_thread(store.start_at, offset)
+            self._check_open()
+            store.start = max(store.start, offset)
+            await self._drop_below(offset)
+            return store.start
+
+    async def retain(self, now: int, keep_from: int | None) -> int:
+        self._check_open()
+        store = self._store
+        if store.producers is not None:
+            store.producers.expire(now, store.shared.producer_idle_ms)
+        if not store.segments or self._appender.written == store.start == store.segments[-1].base:
+            return store.start
+        async with self._lock():
+            self._check_open()
+            if not store.segments[-1].rolled and roll_due(store.segments[-1], store.config, now):
+                self._appender.roll()
+            offset = start_due(store.segments, store.start, store.config, now, keep_from)
+            if offset > store.start:
+                store.start = offset
+                await self._drop_below(offset)
+            return store.start
+
+    async def flush(self) -> None:
+        self._check_open()
+        waiting = self._appender.all_on_disk()
+        if waiting is not None:
+            await waiting
+
+    async def close(self) -> None:
+        if self._closing is None:
+            self._closing = asyncio.ensure_future(self._close())
+        await asyncio.shield(self._closing)
+
+    async def delete(self) -> None:
+        if self._closing is None:
+            self._appender.closed = self._appender.deleted = True
+            self._appender.end_waiting(Closed(f'{self._store.path} is deleted'))
+            self._closing = asyncio.ensure_future(self._delete())
+        await asyncio.shield(self._closing)
+
+    @property
+    def store(self) -> Store:
+        return self._store
+
+    def configure(self, config: LogConfig) -> None:
+        self._store.config = config
+
+    def listen(self, callback: Callable[[], None]) -> None:
+        self._appender.listen(callback)
+
+    # --- closing
+
+    def _check_open(self) -> None:
+        if self._appender.closed:
+            raise Closed(f'{self._store.path} is closed')
+
+    def _lock(self) -> asyncio.Lock:
+        if self._one_at_a_time is None:
+            self._one_at_a_time = asyncio.Lock()
+        return self._one_at_a_time
+
+    async def _close(self) -> None:
+        appender, store = self._appender, self._store
+        appender.write_out()
+        appender.closed = True
+        if self._rewriting is not None:
+            await asyncio.wait([self._rewriting])
+        try:
+            async with self._lock():
+                waiting = appender.all_on_disk()
+                if waiting is not None:
+                    await waiting
+                if not store.sealed:
+                    await asyncio.to_thread(store.seal)
+                self.clean = True
+        finally:
+            appender.end_waiting(Closed(f'{store.path} is closed'))
+            store.close_files()
+            self._on_close(self, False)
+
+    async def _delete(self) -> None:
+        store = self._store
+        if self._rewriting is not None:
+            await asyncio.wait([self._rewriting])
+        async with self._lock():
+            await self._appender.quiet()
+            store.close_files()
+            self._on_close(self, True)
+            if store.made:
+                await asyncio.to_thread(self._remove)
+
+    def _remove(self) -> None:
+        store = self._store
+        gone = f'{store.path}.deleted'
+        store.files.rename(store.path, gone)
+        store.files.fsync_dir(store.shared.logs)
+        remove_tree(store.files, gone)
+
+    # --- the start
+
+    async def _drop_below(self, offset: int) -> None:
+        """Remove whole segments below; the start has been moved. Their bytes are synced first if the thread may be at
+        it.
+        """
+        store = self._store
+        while any(each in store.dirty for each in store.segments[:-1] if each.next <= offset):
+            waiting = self._appender.all_on_disk()
+            if waiting is not None:
+                await waiting
+            self._check_open()
+        dropped = store.drop_below(offset)
+        self._reader.forget()
+        for each in dropped:
+            store.shared.open_files.forget(each.path)
+        if dropped:
+            await asyncio.to_thread(store.remove, dropped)
+
+    # --- after a failure
+
+    def _rewrite_soon(self) -> None:
+        if self._rewriting is None or self._rewriting.done():
+            self._rewriting = asyncio.ensure_future(self._rewrite())
+
+    async def _rewrite(self) -> None:
+        store, appender = self._store, self._appender
+        async with self._lock():
+            await appender.quiet()
+            if not store.sync_failed:
+                return
+            try:
+                found = await asyncio.to_thread(store.rewritten, appender.written)
+            except (OSError, Damaged) as error:
+                _log.warning('%s: what no sync covered cannot be written anew: %s', store.path, error)
+                return
+            store.adopt(found)
+            self._reader.forget()
+            appender.adopt()
+            _log.warning('%s: what no sync covered has been written anew; writes go on', store.path)

@@ -1,0 +1,184 @@
+"""Reading from the segments of a local log: whole batches by offset, and where a time begins.
+
+Strategy: the sparse index gives a position at or before what is wanted, a hop over headers from there the exact one.
+Then one read brings all that is answered; where it has to end is found through the index again. Where a reader will go
+on is remembered, so that it needs no search. Bytes that this process has not written are checked, CRC included, when
+they are first read; a broken batch raises Damaged with file and position, and those before it are answered first.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+
+from acklog.errors import Damaged
+from acklog.log.index import Index
+from acklog.log.scan import Stored, stored
+from acklog.log.segment import Segment
+from acklog.log.store import Store
+from acklog.wire.record_batch import HEADER_SIZE, crc_fits
+
+_REMEMBERED = 16  # readers
+_HOP = 8192  # bytes read at once when only headers are wanted
+
+
+class Reader:
+    """The reading side of one log."""
+
+    __slots__ = ('_ends', 'store')
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self._ends: dict[int, tuple[Segment, int]] = {}  # offset behind what was read -> where that lies
+
+    def read(self, offset: int, end: int, max_bytes: int) -> bytes | memoryview:
+        """Whole batches from the one that holds `offset`, all below `end`; `start <= offset < end`. Raises Damaged."""
+        segment, position = self._find(offset)
+        while True:
+            limit = segment.size if end >= segment.next else self._limit(segment, end)
+            if position < limit:
+                return self._take(segment, position, limit, max_bytes)
+            following = self._behind(segment)
+            if following is None or limit < segment.size or following.base >= end:
+                return b''
+            segment, position = following, 0
+
+    def at_time(self, timestamp: int, start: int, end: int) -> tuple[int, int] | None:
+        """(base offset, max timestamp) of the first batch in `[start, end)` with a timestamp of at least this one."""
+        for segment in self.store.segments:
+            if segment.max_timestamp < timestamp or segment.next <= start:
+                continue
+            for batch in self._batches(segment, self._index(segment).at_time(timestamp)):
+                if batch.first >= end:
+                    return None
+                if batch.max_timestamp >= timestamp and batch.last >= start:
+                    return batch.first, batch.max_timestamp
+        return None
+
+    def forget(self) -> None:
+        """The segments have changed."""
+        self._ends.clear()
+
+    # --- finding
+
+    def _find(self, offset: int) -> tuple[Segment, int]:
+        """The segment, and where in it the batch that holds `offset` begins; behind it all when there is none."""
+        remembered = self._ends.get(offset)
+        if remembered is not None and remembered[1] < remembered[0].size:
+            return remembered
+        segments = self.store.segments
+        segment = segments[max(bisect_right(segments, offset, key=_base) - 1, 0)]
+        position = self._index(segment).at_offset(offset)
+        for batch in self._batches(segment, position):
+            if batch.last >= offset:
+                return segment, batch.position
+        return segment, segment.size
+
+    def _behind(self, segment: Segment) -> Segment | None:
+        segments = self.store.segments
+        number = bisect_right(segments, segment.base, key=_base)
+        return segments[number] if number < len(segments) else None
+
+    def _limit(self, segment: Segment, end: int) -> int:
+        """Position behind the last batch of the segment that lies wholly below `end`."""
+        position = self._index(segment).at_offset(end)
+        for batch in self._batches(segment, position):
+            if batch.last >= end:
+                break
+            position = batch.position + batch.size
+        return position
+
+    def _index(self, segment: Segment) -> Index:
+        return segment.index or self.store.index_of(segment)
+
+    def _batches(self, segment: Segment, position: int) -> Iterator[Stored]:
+        """Headers of the batches from `position` on. Raises Damaged."""
+        while position < segment.size:
+            data = self._pread(segment, position, min(_HOP, segment.size - position))
+            at = 0
+            while len(data) - at >= HEADER_SIZE:
+                batch = _header(segment, data, at, position + at)
+                yield batch
+                at += batch.size
+            if not at:
+                raise Damaged(f'{segment.path}: at {position}: {len(data)} bytes are no batch')
+            position += at
+
+    def _pread(self, segment: Segment, position: int, size: int) -> bytes:
+        shared = self.store.shared
+        try:
+            data = shared.files.pread(shared.open_files.get(segment.path), size, position)
+        except OSError as error:
+            raise Damaged(f'{segment.path}: at {position}: {error.strerror or error}') from error
+        if len(data) < size:
+            raise Damaged(f'{segment.path}: at {position + len(data)}: the file ends, {segment.size} bytes are due')
+        return data
+
+    # --- taking
+
+    def _take(self, segment: Segment, position: int, limit: int, max_bytes: int) -> bytes | memoryview:
+        wanted = min(limit - position, max_bytes)
+        data = self._pread(segment, position, wanted)
+        if position + wanted == limit:
+            size, following = wanted, segment.next if limit == segment.size else None
+        else:
+            size, following = self._whole(segment, data, position)
+            if not size:  # the first batch is larger than asked for
+                head = data if wanted >= HEADER_SIZE else self._pread(segment, position, HEADER_SIZE)
+                batch = _header(segment, head, 0, position)
+                size, following = min(batch.size, limit - position), batch.last + 1
+                data = self._pread(segment, position, size)
+        if position < segment.own and not segment.checked_from <= position <= position + size <= segment.checked:
+            checked = self._check(segment, memoryview(data)[:size], position)
+            size, following = checked, following if checked == size else None
+        if following is not None:
+            self._remember(following, segment, position + size)
+        return data if size == len(data) else memoryview(data)[:size]
+
+    def _whole(self, segment: Segment, data: bytes, position: int) -> tuple[int, int | None]:
+        """How many bytes of `data` are whole batches, and the offset behind them."""
+        at = max(self._index(segment).at_position(position + len(data)) - position, 0)
+        following = None
+        while len(data) - at >= HEADER_SIZE:
+            batch = stored(data, at, position + at)
+            if batch is None:
+                break  # it will be found broken when it is the first
+            if at + batch.size > len(data):
+                following = batch.first
+                break
+            at += batch.size
+            following = batch.last + 1
+        return at, following
+
+    def _remember(self, offset: int, segment: Segment, position: int) -> None:
+        ends = self._ends
+        if len(ends) >= _REMEMBERED:
+            del ends[next(iter(ends))]
+        ends[offset] = segment, position
+
+    def _check(self, segment: Segment, view: memoryview, position: int) -> int:
+        """How many bytes of `view` are sound batches. Raises Damaged when the first one is not."""
+        at = 0
+        while at < len(view):
+            batch = stored(view, at, position + at) if len(view) - at >= HEADER_SIZE else None
+            if batch is None or at + batch.size > len(view) or not crc_fits(view, at, batch.size):
+                if at:
+                    break
+                raise Damaged(f'{segment.path}: at {position}: no sound batch')
+            at += batch.size
+        if segment.checked_from <= position <= segment.checked:
+            segment.checked = max(segment.checked, position + at)
+        else:
+            segment.checked_from, segment.checked = position, position + at
+        return at
+
+
+def _base(segment: Segment) -> int:
+    return segment.base
+
+
+def _header(segment: Segment, data: bytes, at: int, position: int) -> Stored:
+    batch = stored(data, at, position)
+    if batch is None:
+        raise Damaged(f'{segment.path}: at {position}: no batch begins here')
+    return batch

@@ -1,0 +1,133 @@
+"""Opening a log that was not closed cleanly: what is there, where it ends, who its producers are.
+
+Strategy: a segment that is complete (its index file ends with such a chunk) is not read. Of any other one, only what
+the index file does not vouch for: after a crash of the process the operating system still has all that was written, so
+that is what lies behind the last chunk; after a crash of the machine it is what lies behind the last byte known to be
+synced. There the batches are walked over and their CRCs checked.
+
+    broken at or above the synced part of the last segment      a torn tail: cut, with a line in the log
+    broken below the synced part, or with synced bytes behind   Damaged: file and position; nothing is changed
+
+A file `sync-failed` in the directory says that a sync failed: then what the operating system has may not be what a
+later sync puts on disk, so all above the synced part is written anew (`acklog.log.rewrite`).
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import NamedTuple
+
+from acklog.errors import Damaged
+from acklog.log import start_file
+from acklog.log.files import Files
+from acklog.log.index import ALL_PRODUCERS, Chunk
+from acklog.log.producers import Producers
+from acklog.log.segment import Segment, chunks_of, fold, read_trailer, walk_on
+
+_log = logging.getLogger(__name__)
+
+SYNC_FAILED = 'sync-failed'
+
+
+class Loaded(NamedTuple):
+    """A log as found on disk. `segments` may be empty."""
+
+    segments: list[Segment]
+    start: int
+    producers: Producers
+    sync_failed: bool
+
+
+def load(files: Files, directory: str, *, same_run: bool, interval: int) -> Loaded:
+    """What is in the directory of a log. `same_run`: the machine has not gone down since the last write.
+
+    Raises Damaged, OSError (FileNotFoundError when there is no such directory).
+    """
+    names = files.listdir(directory)
+    for name in names:
+        if name.endswith('.new'):
+            files.unlink(f'{directory}/{name}')
+    same_run = same_run and SYNC_FAILED not in names
+    bases = sorted(int(name[:-4]) for name in names if name.endswith('.log'))
+    segments = [Segment(directory, base) for base in bases]
+    producers = Producers()
+    from_here = _producers_from(files, segments)
+    for number, segment in enumerate(segments):
+        below = bases[number + 1] if number + 1 < len(bases) else None
+        segment.rolled = below is not None
+        fault = _load(files, segment, below, producers if number >= from_here else None, same_run, interval)
+        if fault is not None:
+            _cut(files, segments[number:], fault, same_run)
+            del segments[number + 1 :]
+            segment.rolled = False
+            break
+    for segment in segments:
+        segment.own = segment.size
+        if segment.rolled:
+            segment.index = None
+    return Loaded(segments, start_file.read(files, directory), producers, SYNC_FAILED in names)
+
+
+def _producers_from(files: Files, segments: list[Segment]) -> int:
+    """Number of the last segment whose index file begins with all producers."""
+    for number in range(len(segments) - 1, 0, -1):
+        chunks = chunks_of(files, segments[number])
+        if chunks and chunks[0].flags & ALL_PRODUCERS:
+            return number
+    return 0
+
+
+def _load(
+    files: Files, segment: Segment, below: int | None, producers: Producers | None, same_run: bool, interval: int
+) -> str | None:
+    """Fill in the segment; returns what is wrong at its end, if anything."""
+    handle = files.open(segment.path)
+    try:
+        there = files.size(handle)
+    finally:
+        files.close(handle)
+    trailer = read_trailer(files, segment)
+    if trailer and trailer.written <= there and (below is None or trailer.next_offset <= below):
+        segment.complete = segment.rolled = True
+        segment.fresh = False
+        if producers is None:
+            segment.take(trailer)
+            segment.synced = segment.size
+            return None
+    chunks, segment.synced = _vouched(files, segment, below, same_run, there)
+    fold(segment, chunks, producers)
+    if segment.complete:
+        return None
+    fault = walk_on(files, segment, there, below, producers, interval)
+    if segment.size < segment.synced:
+        raise Damaged(f'{segment.path}: at {segment.size}: {fault or "bytes that were on disk are missing"}')
+    return fault
+
+
+def _vouched(files: Files, segment: Segment, below: int | None, same_run: bool, there: int) -> tuple[list[Chunk], int]:
+    """The chunks of the index file that can be believed, and how many bytes of the segment are on disk."""
+    chunks = [each for each in chunks_of(files, segment) if below is None or each.next_offset <= below]
+    synced = max((each.synced for each in chunks), default=0)
+    sure = there if same_run else synced
+    return [each for each in chunks if each.written <= min(sure, there)], synced
+
+
+def _cut(files: Files, segments: list[Segment], fault: str, same_run: bool) -> None:
+    """Cut the first of these segments behind its last sound batch, and drop the others; or raise Damaged."""
+    broken, later = segments[0], segments[1:]
+    where = f'{broken.path}: at {broken.size}: {fault}'
+    if later and (same_run or any(chunk.synced for each in later for chunk in chunks_of(files, each))):
+        raise Damaged(f'{where}; there are sound batches behind')
+    handle = files.open(broken.path)
+    try:
+        lost = files.size(handle) - broken.size
+        _log.warning('%s; cut off a tail of %d bytes that no sync had covered', where, lost)
+        files.truncate(handle, broken.size)
+        files.fdatasync(handle)
+    finally:
+        files.close(handle)
+    for each in reversed(later):
+        _log.warning('%s: dropped, it lies behind that cut', each.path)
+        each.remove(files)
+    if later:
+        files.fsync_dir(broken.directory)

@@ -1,0 +1,282 @@
+"""What one local log has on disk: its segments and its start, opened when first needed.
+
+Strategy: a log that was closed cleanly is known from the directory's checkpoint alone (`from_record`); its files are
+looked at when somebody reads or appends. Otherwise `recover` reads what has to be read. No method here waits for a
+disk's sync, but `sync`, which runs in the sync thread.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from contextlib import suppress
+
+from acklog.log import start_file
+from acklog.log.files import Files
+from acklog.log.index import ALL_PRODUCERS, Index
+from acklog.log.producers import Producers
+from acklog.log.recovery import SYNC_FAILED, Loaded, load
+from acklog.log.rewrite import rewrite
+from acklog.log.seam import LogConfig
+from acklog.log.segment import MARK_BYTES, Segment, read_index
+from acklog.log.shared import Shared
+
+_log = logging.getLogger(__name__)
+
+
+class Store:
+    """The files of one log. `start` is its first readable offset, `path` its directory, which exists once `made`."""
+
+    __slots__ = (
+        '_all_producers',
+        '_ready',
+        'config',
+        'dirty',
+        'made',
+        'path',
+        'path_fresh',
+        'producers',
+        'segments',
+        'shared',
+        'start',
+        'sync_failed',
+    )
+
+    def __init__(self, shared: Shared, path: str, config: LogConfig) -> None:
+        self.shared, self.path, self.config = shared, path, config
+        self.segments: list[Segment] = []
+        self.dirty: tuple[Segment, ...] = ()  # those with bytes that are not on disk, in order; replaced, never changed
+        self.start = 0
+        self.producers: Producers | None = None
+        self.made = False
+        self.path_fresh = False
+        self.sync_failed = False
+        self._ready = False
+        self._all_producers = True  # to be written with the next chunk
+
+    @property
+    def files(self) -> Files:
+        return self.shared.files
+
+    @property
+    def end(self) -> int:
+        """Offset behind what is written."""
+        return max(self.segments[-1].next, self.start) if self.segments else self.start
+
+    @property
+    def size(self) -> int:
+        return sum(each.size for each in self.segments)
+
+    def from_record(self, record: Sequence[object]) -> None:
+        """Take what `record` gave at the clean close."""
+        self.start, *rest = record  # type: ignore[assignment]
+        for fields in rest:
+            segment = Segment(self.path, 0)
+            segment.restore(fields)  # type: ignore[arg-type]
+            self.segments.append(segment)
+        self.made = True
+
+    def record(self) -> list[object]:
+        """What the checkpoint of a clean close keeps: [start, segment, ...]."""
+        return [self.start, *(each.record() for each in self.segments)]
+
+    def recover(self, *, same_run: bool) -> None:
+        """Look at the files. Raises Damaged, OSError; FileNotFoundError when there are none."""
+        self.adopt(load(self.files, self.path, same_run=same_run, interval=self.config.index_interval_bytes))
+
+    def adopt(self, found: Loaded) -> None:
+        """Take what has been found on disk."""
+        self.segments, self.producers, self.sync_failed = found.segments, found.producers, found.sync_failed
+        self.start = max(found.start, found.segments[0].base if found.segments else 0)
+        self.made = True
+        self._all_producers = False
+        self.dirty = tuple(each for each in self.segments if each.synced < each.size)
+        self._ready = bool(self.segments) and not self.segments[-1].rolled and self.segments[-1].next >= self.start
+
+    def active(self) -> Segment:
+        """The segment to append to, with its index and the producers loaded. Raises Damaged, OSError."""
+        if not self._ready:
+            self._make_ready()
+        return self.segments[-1]
+
+    def _make_ready(self) -> None:
+        if not self.made:
+            with suppress(FileExistsError):
+                self.files.mkdir(self.path)
+                self.path_fresh = True
+            self.made = True
+        if self.producers is None and self.segments:
+            producers = Producers()
+            last = self.segments[-1]
+            if read_index(self.files, last, producers, self.config.index_interval_bytes):
+                self.producers, self._all_producers = producers, False
+            else:
+                self.recover(same_run=True)
+        if self.producers is None:
+            self.producers = Producers()
+        if not self.segments or self.segments[-1].rolled or self.segments[-1].next < self.start:
+            self.roll()
+        self._ready = True
+
+    def known_producers(self) -> Producers:
+        self.active()
+        producers = self.producers
+        assert producers is not None
+        return producers
+
+    def roll(self) -> Segment:
+        """Begin another segment at `end`. Raises OSError."""
+        segment = Segment(self.path, self.end)
+        segment.index = Index()
+        last = self.segments[-1] if self.segments else None
+        if last is not None:
+            if last.size == 0 and last.base == segment.base and not last.rolled:
+                return last
+            if not last.rolled:
+                self.mark()
+        handle = self.files.open(segment.path, create=True)
+        self.files.truncate(handle, 0)
+        self.files.close(handle)
+        if last is not None:
+            last.rolled = True
+            if last.size and not last.complete and last not in self.dirty:
+                self.dirty = (*self.dirty, last)
+            last.index = None if last.marked == last.size else last.index
+        self.segments.append(segment)
+        self._all_producers = True
+        if self.producers:
+            self.mark()
+        return segment
+
+    def write_to(self, segment: Segment) -> int:
+        """A handle to append with; the segment counts as dirty from here on. Raises OSError."""
+        if segment.handle < 0:
+            self._hold(segment)
+        return segment.handle
+
+    def _hold(self, segment: Segment) -> None:
+        segment.handle = self.shared.open_files.hold(segment.path, create=True)
+        if segment not in self.dirty:
+            self.dirty = (*self.dirty, segment)
+
+    def mark(self) -> None:
+        """Add to the index file what it does not speak of yet. What fails here costs time after an unclean end, no
+        more.
+        """
+        segment, producers = self.segments[-1], self.producers
+        if producers is None or (segment.marked == segment.size and segment.index_size):
+            return
+        everything = self._all_producers or not segment.index_size
+        encoded = producers.encode_all() if everything else producers.encode_changed()
+        try:
+            segment.write_chunk(self.files, segment.chunk(ALL_PRODUCERS if everything else 0, encoded))
+            self._all_producers = False
+        except OSError as error:
+            self._all_producers = True
+            _log.warning('%s: %s', segment.index_path, error)
+
+    def mark_due(self, segment: Segment) -> bool:
+        return segment.size - segment.marked >= MARK_BYTES
+
+    def sync(self) -> None:
+        """In the sync thread: put all on disk that was written before the call. Raises OSError."""
+        for segment in self.dirty:
+            rolled, size = segment.rolled, segment.size
+            if self.path_fresh:
+                self.files.fsync_dir(self.shared.logs)
+                self.path_fresh = False
+            if segment.fresh:
+                self.files.fsync_dir(self.path)
+                segment.fresh = False
+            self._fdatasync(segment)
+            segment.synced = size
+            if rolled and not segment.complete:
+                try:
+                    segment.complete_on_disk(self.files)
+                except OSError as error:  # the bytes are on disk; only that this is so is not
+                    _log.warning('%s: %s', segment.index_path, error)
+
+    def _fdatasync(self, segment: Segment) -> None:
+        if segment.handle >= 0:
+            self.files.fdatasync(segment.handle)
+            return
+        handle = self.files.open(segment.path)  # written before an unclean end, and not since
+        try:
+            self.files.fdatasync(handle)
+        finally:
+            self.files.close(handle)
+
+    def settle(self) -> None:
+        """After a sync, in the loop: what is on disk is no longer dirty."""
+        clean = [each for each in self.dirty if each.synced == each.size]
+        if clean:
+            self.dirty = tuple(each for each in self.dirty if each.synced < each.size)
+            for each in clean:
+                if each.handle >= 0:
+                    each.handle = -1
+                    self.shared.open_files.release(each.path)
+
+    def sync_has_failed(self) -> None:
+        """Tell whoever opens this log next that what the operating system has may never reach the disk."""
+        self.sync_failed = True
+        try:
+            self.files.close(self.files.open(f'{self.path}/{SYNC_FAILED}', create=True))
+        except OSError as error:
+            _log.warning('%s/%s: %s', self.path, SYNC_FAILED, error)
+
+    def rewritten(self, end: int) -> Loaded:
+        """In a thread: put what no sync covered into new files. Raises Damaged, OSError."""
+        return rewrite(self.files, self.path, self.segments, end, self.config.index_interval_bytes)
+
+    @property
+    def sealed(self) -> bool:
+        """The index file of the last segment says all, on disk; so there is nothing to do at a clean close."""
+        if not self._ready:
+            return True
+        last = self.segments[-1]
+        return last.marked_synced == last.size == last.marked and not (last.size == 0 and self.producers)
+
+    def seal(self) -> None:
+        """In a thread, when all bytes are on disk: write down durably what the next opening needs. Raises OSError."""
+        segment, producers = self.segments[-1], self.producers
+        assert producers is not None
+        segment.write_chunk(self.files, segment.chunk(ALL_PRODUCERS, producers.encode_all()), sync=True)
+        self.files.fsync_dir(self.path)
+
+    def index_of(self, segment: Segment) -> Index:
+        """Its index, loaded if need be; a bounded number of them stay. Raises Damaged, OSError."""
+        if segment is self.segments[-1] and not segment.rolled:
+            self.active()
+            assert segment.index is not None
+            return segment.index
+        return self.shared.indexes.loaded(segment, self.files, self.config.index_interval_bytes)
+
+    def start_at(self, offset: int) -> None:
+        """Write the file `start`, durably. In a thread. Raises OSError."""
+        if self.path_fresh:
+            self.files.fsync_dir(self.shared.logs)
+        start_file.write(self.files, self.path, offset)
+
+    def drop_below(self, offset: int) -> list[Segment]:
+        """Forget the segments that hold nothing at or above `offset`; they are still to be removed from the disk.
+
+        None of them may be dirty: the sync thread may be at it.
+        """
+        count = 0
+        while count < len(self.segments) - 1 and self.segments[count + 1].base <= offset:
+            count += 1
+        dropped, self.segments = self.segments[:count], self.segments[count:]
+        return dropped
+
+    def remove(self, segments: Sequence[Segment]) -> None:
+        """In a thread, once their handles are closed: remove dropped segments, the oldest first. Raises OSError."""
+        for each in segments:
+            each.remove(self.files)
+        if segments:
+            self.files.fsync_dir(self.path)
+
+    def close_files(self) -> None:
+        for each in self.segments:
+            each.handle = -1
+            self.shared.open_files.forget(each.path)
+        self.dirty = ()
