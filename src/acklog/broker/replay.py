@@ -99,9 +99,7 @@ async def _values(log: Log, offset: int) -> AsyncIterator[tuple[int, int, bytes]
     """(offset, timestamp, value) of each record from `offset` on."""
     while offset < log.end:
         read = await log.read(offset, READ_BYTES, up_to=log.end)
-        data = bytes(read.data)
-        for span in spans(data):
-            for record in records(data, span.position):
-                if record.value is not None:
-                    yield record.offset, record.timestamp, record.value
-            offset = span.last + 1
+        for record in records(read.data):
+            if record.value is not None:
+                yield record.offset, record.timestamp, record.value
+        offset = spans(read.data)[-1].last + 1
