@@ -1,0 +1,342 @@
+"""Gets a producer's records to the server: batches, requests, repeats.
+
+Strategy: a record goes into the outbox of its partition; one task, the pump, sends what is due: a batch is full, its
+first record has waited for `linger`, or somebody is in a hurry. All partitions with the same leader go out in one
+request. A batch that fails for a passing reason is sent again until `patience` is over. What has to be asked before
+something can be sent (where a topic is, a producer id) is asked by errands beside the pump, one of a kind at a time.
+
+When a batch that may have been stored is given up, its sequence numbers cannot be used again: its partition goes on
+with a new producer id.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+import time
+from collections import defaultdict
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from typing import NamedTuple
+
+from acklog.client.calls import INIT_PRODUCER_ID, PRODUCE, Cold, Hot
+from acklog.client.cluster import ANY_NODE, Cluster
+from acklog.client.errors import (
+    RETRIABLE,
+    ClientClosed,
+    ClientError,
+    Disconnected,
+    NotFound,
+    Refused,
+    TimedOut,
+    Unreachable,
+    check,
+    error_code,
+    refusal,
+)
+from acklog.client.outbox import Identity, Outbox, Published, Waiting
+from acklog.client.retry import Backoff
+from acklog.errors import AcklogError
+from acklog.wire import produce
+from acklog.wire.error_code import ErrorCode
+
+PURPOSE = 'produce'
+REQUEST_BYTES = 8 << 20  # of batches in one request, roughly
+
+_PASSING = (Disconnected, TimedOut, Unreachable)
+
+
+class Sending(NamedTuple):
+    """How to send; see `Producer`. `acks`: as the protocol has it, -1 for all."""
+
+    acks: int
+    linger: float
+    batch_bytes: int
+    compression: str
+    patience: float
+    idempotent: bool | None
+
+
+class Sender:
+    """Sends the records of one producer.
+
+    `sent(topic, partition)` is called when a batch goes out, `settled(record, failure)` when a record is done with.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        how: Sending,
+        sent: Callable[[str, int], None],
+        settled: Callable[[Waiting, Exception | None], None],
+    ) -> None:
+        self._cluster, self._how, self._sent, self._settled = cluster, how, sent, settled
+        self._idempotent = how.idempotent
+        self._fresh: Identity | None = None  # what a partition without identity begins with
+        self._outboxes: dict[tuple[str, int], Outbox] = {}
+        self._active: set[Outbox] = set()
+        self._wake = asyncio.Event()
+        self._hurries = 0
+        self._errands: dict[str, asyncio.Task[None]] = {}
+        self._requests: set[asyncio.Task[None]] = set()
+        self._pump_task: asyncio.Task[None] | None = None
+
+    def put(self, topic: str, index: int, waiting: Waiting) -> None:
+        """One more record to be sent."""
+        outbox = self._outboxes.get((topic, index))
+        if outbox is None:
+            outbox = self._outboxes[topic, index] = Outbox(topic, index)
+        first = outbox.empty
+        outbox.add(waiting, asyncio.get_running_loop().time())
+        self._active.add(outbox)
+        if first or outbox.due(self._how.linger, self._how.batch_bytes) == 0.0:
+            self._wake.set()
+        if self._pump_task is None:
+            self._pump_task = asyncio.create_task(self._pump())
+
+    @contextlib.contextmanager
+    def hurry(self) -> Iterator[None]:
+        """Meanwhile nothing lingers."""
+        self._hurries += 1
+        self._wake.set()
+        try:
+            yield
+        finally:
+            self._hurries -= 1
+
+    async def end(self) -> None:
+        """Stop; what was not settled fails with ClientClosed."""
+        tasks = [*self._requests, *self._errands.values(), *([self._pump_task] if self._pump_task else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for outbox in self._outboxes.values():
+            self._fail(outbox.drain(), ClientClosed('the producer was closed before the record was confirmed'))
+
+    # --- the pump
+
+    async def _pump(self) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            while True:
+                self._wake.clear()
+                wait = self._send_due(loop.time())
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(wait):
+                        await self._wake.wait()
+        except Exception as bug:  # it must not leave those hanging who wait for their records
+            for outbox in self._outboxes.values():
+                self._fail(outbox.drain(), bug)
+            raise
+
+    def _send_due(self, now: float) -> float | None:
+        """Send all that is due; returns the seconds until more is, None when nothing waits."""
+        next_at = math.inf
+        ready: dict[int, list[Outbox]] = defaultdict(list)
+        linger = 0.0 if self._hurries else self._how.linger
+        for outbox in list(self._active):
+            if outbox.on_its_way:
+                continue
+            if outbox.empty:
+                self._active.discard(outbox)
+                continue
+            at = outbox.due(linger, self._how.batch_bytes)
+            if at > now:
+                next_at = min(next_at, at)
+            elif (node := self._leader(outbox)) is not None and self._identified(outbox):
+                ready[node].append(outbox)
+        for node, outboxes in ready.items():
+            self._send_to(node, outboxes, now)
+        return None if next_at is math.inf else next_at - now
+
+    def _leader(self, outbox: Outbox) -> int | None:
+        """The node of the partition's leader; None while it is being looked for."""
+        place = self._cluster.topics.get(outbox.topic)
+        node = -1 if place is None else place.leaders.get(outbox.index, -1)
+        if node >= 0:
+            return node
+        self._send_errand(outbox.topic, lambda: self._look_for(outbox.topic))
+        return None
+
+    def _identified(self, outbox: Outbox) -> bool:
+        """Whether the partition has its producer id, or needs none; else it is being fetched."""
+        if self._idempotent is False or outbox.identity is not None:
+            return True
+        if self._fresh is not None:
+            outbox.identity = Identity(self._fresh.producer_id, self._fresh.epoch)
+            return True
+        self._send_errand('', self._fetch_identity)
+        return False
+
+    def _send_to(self, node: int, outboxes: Sequence[Outbox], now: float) -> None:
+        how = self._how
+        timestamp = time.time_ns() // 1_000_000
+        together: list[Outbox] = []
+        size = 0
+        for outbox in outboxes:
+            batch = outbox.fill(
+                batch_bytes=how.batch_bytes,
+                compression=how.compression,
+                timestamp=timestamp,
+                now=now,
+                patience=how.patience,
+            )
+            self._sent(outbox.topic, outbox.index)
+            outbox.on_its_way = True
+            if together and size + len(batch.data) > REQUEST_BYTES:
+                self._start(node, together)
+                together, size = [], 0
+            together.append(outbox)
+            size += len(batch.data)
+        self._start(node, together)
+
+    def _start(self, node: int, outboxes: list[Outbox]) -> None:
+        task = asyncio.create_task(self._deliver(node, outboxes))
+        self._requests.add(task)
+        task.add_done_callback(self._requests.discard)
+
+    # --- one request
+
+    async def _deliver(self, node: int, outboxes: list[Outbox]) -> None:
+        try:
+            answers = await self._request(node, outboxes)
+        except _PASSING as error:
+            for outbox in outboxes:
+                self._again(outbox, error)
+        except AcklogError as error:
+            for outbox in outboxes:
+                self._give_up(outbox, error)
+        else:
+            missing = produce.PartitionResponse(-1, ErrorCode.UNKNOWN_SERVER_ERROR, error_message='no answer')
+            for outbox in outboxes:
+                self._answered(outbox, answers.get((outbox.topic, outbox.index), missing))
+        finally:
+            for outbox in outboxes:
+                outbox.on_its_way = False
+            self._wake.set()
+
+    async def _request(self, node: int, outboxes: Sequence[Outbox]) -> dict[tuple[str, int], produce.PartitionResponse]:
+        by_topic: dict[str, list[produce.Partition]] = defaultdict(list)
+        for outbox in outboxes:
+            assert outbox.batch is not None
+            by_topic[outbox.topic].append(produce.Partition(outbox.index, outbox.batch.data))
+        connection = await self._cluster.connection(node, PURPOSE)
+        known = self._cluster.topics
+        ids = {name: known[name].id.bytes for name in by_topic if name in known}
+        topics = [produce.Topic(name, ids.get(name), partitions) for name, partitions in by_topic.items()]
+        within = self._cluster.timeout
+        request = produce.Request(self._how.acks, int(within * 1000), None, topics)
+        call = Hot(PRODUCE, produce.encode_request, produce.decode_response, request)
+        if self._how.acks == 0:
+            await connection.tell(call)
+            return {(o.topic, o.index): produce.PartitionResponse(o.index, 0) for o in outboxes}
+        answer = await connection.call(call, within)
+        names = {id_: name for name, id_ in ids.items()}
+        return {
+            (topic.name or names.get(topic.topic_id or b'', ''), partition.index): partition
+            for topic in answer.topics
+            for partition in topic.partitions
+        }
+
+    def _answered(self, outbox: Outbox, answer: produce.PartitionResponse) -> None:
+        code = error_code(answer.error_code)
+        base = answer.base_offset
+        if code is ErrorCode.DUPLICATE_SEQUENCE_NUMBER:  # stored, and no longer known where
+            base = -1
+        elif code is not ErrorCode.NONE:
+            error = refusal(code, f'{outbox.topic}[{outbox.index}]', answer.error_message)
+            if code in RETRIABLE:
+                self._cluster.forget_topic(outbox.topic)
+                self._again(outbox, error)
+            else:
+                self._give_up(outbox, error)
+            return
+        for position, waiting in enumerate(outbox.settle()):
+            stored = waiting.record.timestamp if answer.append_time < 0 else answer.append_time
+            if not waiting.future.done():
+                offset = -1 if base < 0 else base + position
+                waiting.future.set_result(Published(outbox.topic, outbox.index, offset, stored or 0))
+            self._settled(waiting, None)
+
+    def _again(self, outbox: Outbox, error: AcklogError) -> None:
+        batch = outbox.batch
+        assert batch is not None
+        batch.retry_at = asyncio.get_running_loop().time() + batch.backoff.next()
+        if batch.retry_at > batch.deadline:
+            self._give_up(outbox, error)
+
+    def _give_up(self, outbox: Outbox, error: AcklogError) -> None:
+        if outbox.identity is not None:
+            if self._fresh is not None and self._fresh.producer_id == outbox.identity.producer_id:
+                self._fresh = None
+            outbox.identity = None
+        if outbox.batch is not None:
+            self._fail(outbox.settle(), error)
+
+    def _fail(self, records: Sequence[Waiting], error: Exception) -> None:
+        for waiting in records:
+            if not waiting.future.done():
+                waiting.future.set_exception(error)
+                waiting.future.exception()  # `flush` raises it, for those who do not look at each future
+            self._settled(waiting, error)
+
+    # --- errands
+
+    def _send_errand(self, name: str, errand: Callable[[], Coroutine[None, None, None]]) -> None:
+        """Run it beside the pump, unless one of this name is under way; the pump looks again when it is back."""
+        if name not in self._errands:
+            self._errands[name] = task = asyncio.create_task(errand())
+            task.add_done_callback(lambda _: self._errand_done(name))
+
+    def _errand_done(self, name: str) -> None:
+        del self._errands[name]
+        self._wake.set()
+
+    async def _look_for(self, topic: str) -> None:
+        affected = [outbox for outbox in self._active if outbox.topic == topic]
+        backoff = Backoff()
+        while not await self._found(topic, affected):
+            await backoff.wait()
+
+    async def _found(self, topic: str, affected: Sequence[Outbox]) -> bool:
+        """Whether the topic's leaders are known now, or those that need them were given up."""
+        try:
+            place = (await self._cluster.refresh([topic])).get(topic)
+        except ClientError as error:
+            return self._too_late(affected, error)
+        if place is None:
+            missing = refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f'topic {topic!r}')
+            return self._too_late(affected, missing)
+        if all(place.leaders.get(outbox.index, -1) >= 0 for outbox in affected):
+            return True
+        return self._too_late(affected, Unreachable(f'topic {topic!r} has a partition without a leader'))
+
+    async def _fetch_identity(self) -> None:
+        backoff = Backoff()
+        while True:
+            try:
+                connection = await self._cluster.connection(ANY_NODE)
+                if not connection.offers(INIT_PRODUCER_ID) and self._idempotent is None:
+                    self._idempotent = False
+                    return
+                fields = {'transactional_id': None, 'transaction_timeout': 60_000}
+                answer = await self._cluster.call(Cold(INIT_PRODUCER_ID, fields))
+                check(answer.error_code, 'a producer id')
+                self._fresh = Identity(answer.producer_id, answer.producer_epoch)
+                return
+            except ClientError as error:
+                if self._too_late(list(self._active), error):
+                    return
+            await backoff.wait()
+
+    def _too_late(self, outboxes: Sequence[Outbox], error: ClientError) -> bool:
+        """Give up what has waited for too long, or all if the error will not pass; whether nothing is left of them."""
+        passing = isinstance(error, _PASSING) or (
+            isinstance(error, Refused) and error.code in RETRIABLE and not isinstance(error, NotFound)
+        )
+        oldest = asyncio.get_running_loop().time() - self._how.patience
+        for outbox in outboxes:
+            if not outbox.on_its_way and not outbox.empty and (not passing or outbox.since < oldest):
+                self._give_up(outbox, error)
+                self._fail(outbox.drain(), error)
+        return all(outbox.empty for outbox in outboxes)
