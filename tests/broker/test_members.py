@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from tests.broker.groups_world import World
 
+from acklog.broker import topics
 from acklog.broker.apis.share_group_describe import API as DESCRIBE
 from acklog.broker.apis.share_group_heartbeat import API as HEARTBEAT
 
@@ -35,29 +38,27 @@ async def test_a_topic_made_later_is_assigned_then() -> None:
     await world.topic('later', 2)
     assert await world.beat('m', 1) == '2: later[0, 1]'
     topic = world.catalog.topics['later']
-    await world.catalog.add_partitions(topic, 3)
-    world.groups.topics_changed()
+    await topics.add_partitions(world.broker, topic, 3)
     assert await world.beat('m', 2) == '3: later[0, 1, 2]'
-    await world.catalog.delete_topic(topic)
-    world.groups.topics_changed()
+    await topics.delete_topic(world.broker, topic)
     assert await world.beat('m', 3) == '4: '
-    await world.topic('unrelated', 1)
+    await world.topic('unrelated')
     assert await world.beat('m', 4) == '4'
 
 
 async def test_errors_let_clients_join_again() -> None:
-    world = await World.open(group_share_max_size='2')
+    world = await World.open({'group.share.max.size': '2'})
     assert await world.beat('m', 3) == f'error {UNKNOWN_MEMBER}'  # not GROUP_ID_NOT_FOUND: that is fatal to clients
     await world.beat('m', 0, 'a')
     assert await world.beat('m', 7) == f'error {FENCED}'
     assert await world.beat('n', 1) == f'error {UNKNOWN_MEMBER}'
     await world.beat('n', 0, 'a')
     assert await world.beat('o', 0, 'a') == f'error {FULL}'
-    world.log.failing = True
+    world.logs['__catalog'].failing = True
     assert await world.beat('m', 1, 'b') == f'error {NOT_AVAILABLE}'
-    world.log.failing = False
+    world.logs['__catalog'].failing = False
     assert await world.beat('m', 1, 'b') == '3'
-    assert sorted(await world.notes('member')) == ['m', 'n']  # what could not be written is written with the next one
+    assert await world.notes('member') == ['m', 'n']  # what could not be written is written with the next one
     assert any(note['topics'] == ['b'] for note in world.catalog.notes('member').values())
 
 
@@ -83,127 +84,143 @@ async def test_what_makes_no_sense(fields: dict[str, object], code: int) -> None
     assert await world.notes('member') == []
 
 
-async def test_leaving_wakes_the_poll_and_keeps_the_session() -> None:
+async def taking(world: World, *members: str) -> bytes:
+    """Members that are in, and have taken one record each, in turn, from the topic that comes back."""
+    topic = await world.topic('a')
+    for member in members:
+        await world.beat(member, 0, 'a')
+        assert await world.take(member, 0, (topic, 0)) == []
+    await world.publish(topic, len(members))
+    for offset, member in enumerate(members):
+        assert await world.take(member, 1) == [offset]
+        assert world.fate(topic, offset) == f'acquired {member}'
+    return topic
+
+
+async def test_leaving_answers_the_poll_and_keeps_the_session() -> None:
     world = await World.open()
-    topic = await world.topic('a', 1)
-    await world.beat('m', 0, 'a')
-    session = world.groups.session(world.caller('m-takes'), 'g', 'm', 0, [(topic, 0)])
-    world.said()
+    topic = await taking(world, 'm')
+    poll = asyncio.create_task(world.take('m', 2, wait=10_000))
+    await asyncio.sleep(0)
     assert await world.beat('m', -1) == '-1'
-    assert world.said() == ['wake m']
+    assert await poll == []
     assert await world.notes('member') == []
     world.close('m-beats')
-    assert world.said() == []
-    assert world.groups.session(world.caller('m-takes'), 'g', 'm', 1) is session
+    assert world.fate(topic, 0) == 'acquired m'
+    assert await world.sign_off('m', 3, topic, 0) == [0, 0]
     assert await world.beat('m', -1) == f'error {UNKNOWN_MEMBER}'
-    world.close('m-takes')  # without a word: what it held has failed
-    assert world.said() == ['wake m', 'lost m']
+
+
+async def test_who_left_and_closes_the_connection_without_a_word_has_failed() -> None:
+    world = await World.open()
+    topic = await taking(world, 'm')
+    await world.beat('m', -1)
+    world.close('m-takes')
+    assert world.fate(topic, 0) == 'available after 1 failure'
     assert await world.notes('session') == []
 
 
 async def test_lost_when_both_connections_are_gone() -> None:
     world = await World.open()
-    topic = await world.topic('a', 2)
+    topic = await taking(world, 'm', 'n')
+    world.close('m-takes')
+    assert world.fate(topic, 0) == 'acquired m'  # idle connections are dropped and renewed
+    assert await world.take('m', 2) == []
+    world.close('m-beats')
+    assert world.fate(topic, 0) == 'acquired m'
+    assert await world.beat('m', 1) == '2'
+    world.close('m-takes')
+    poll = asyncio.create_task(world.take('n', 2, wait=10_000))
+    await asyncio.sleep(0)
+    world.close('m-beats')
+    assert await poll == [0]  # at once with the other one
+    assert await world.beat('m', 2) == f'error {UNKNOWN_MEMBER}'  # it was alive after all: joins anew
+    assert await world.take('m', 3) == 'error 122'
+    assert await world.beat('m', 0, 'a') == '4: a[0]'
+
+
+async def test_what_a_lost_member_had_is_assigned_to_others() -> None:
+    world = await World.open()
+    await world.topic('a', 2)
     await world.beat('m', 0, 'a')
     await world.beat('n', 0, 'a')
-    world.groups.session(world.caller('m-takes'), 'g', 'm', 0, [(topic, 0)])
-    world.said()
-    world.close('m-takes')
-    assert world.said() == []  # idle connections are dropped and renewed
-    world.groups.session(world.caller('m-takes'), 'g', 'm', 1)
     world.close('m-beats')
-    assert world.said() == []
-    await world.beat('m', 2)
-    world.close('m-takes')
-    world.close('m-beats')
-    assert world.said() == ['wake m', 'lost m']
     assert await world.beat('n', 2) == '3: a[0, 1]'
-    assert await world.beat('m', 2) == f'error {UNKNOWN_MEMBER}'  # it was alive after all: joins anew
-    assert await world.beat('m', 0, 'a') == '4: a[1]'
 
 
 async def test_one_connection_for_everything() -> None:
     world = await World.open()
-    topic = await world.topic('a', 1)
-    for member in ('m', 'n'):
+    topic = await world.topic('a')
+    await world.publish(topic, 2)
+    await world.catalog.alter_group_configs('g', lambda _: {'share.auto.offset.reset': 'earliest'})
+    for offset, member in enumerate(('m', 'n')):
         await world.beat(member, 0, 'a', via='c')
-        world.groups.session(world.caller('c'), 'g', member, 0, [(topic, 0)])
-    world.said()
-    await world.beat('n', -1, via='c')
-    world.said()
+        assert await world.take(member, 0, (topic, 0), via='c') == [offset]
     world.close('c')
-    assert world.said() == ['wake m', 'lost m', 'wake n', 'lost n']
+    assert [world.fate(topic, offset) for offset in (0, 1)] == ['available after 1 failure'] * 2
     assert await world.notes('member') == await world.notes('session') == []
 
 
 async def test_a_member_that_moved_to_another_connection_is_not_lost_with_the_old_one() -> None:
     world = await World.open()
-    await world.beat('m', 0, 'a', via='old')
+    topic = await taking(world, 'm')
     await world.beat('m', 1, via='new')
-    world.close('old')
-    assert world.said() == []
+    world.close('m-takes')
+    world.close('m-beats')
+    assert world.fate(topic, 0) == 'acquired m'
     world.close('new')
-    assert world.said() == ['wake m', 'lost m']
+    assert world.fate(topic, 0) == 'available after 1 failure'
 
 
 async def test_a_silent_member_is_lost_in_time() -> None:
-    world = await World.open()
-    topic = await world.topic('a', 2)
-    await world.beat('m', 0, 'a')
+    world = await World.open({'group.share.record.lock.duration.ms': '3600000'})
+    topic = await taking(world, 'm', 'n')
     world.pass_time(1000)
-    await world.beat('n', 0, 'a')
     await world.beat('m', 1)
-    world.groups.session(world.caller('n-takes'), 'g', 'n', 0, [(topic, 1)])
-    world.said()
-    world.pass_time(44_000)
-    await world.beat('m', 2)
-    assert world.said() == []
-    world.pass_time(1000)  # n has not been heard of for 45 s
-    assert world.said() == ['lost n']
-    assert await world.beat('m', 2) == '3: a[0, 1]'
-    world.groups.session(world.caller('n-takes'), 'g', 'n', 1)  # has a connection: may go on
-    world.pass_time(45_000)
-    assert world.said() == ['wake m', 'lost m']  # no session connection: its session has ended too
-    assert world.timer.calls == []
+    world.close('m-takes')
+    world.pass_time(44_000)  # n has not been heard of for 45 s
+    assert world.fate(topic, 0) == 'acquired m'
+    assert world.fate(topic, 1) == 'available after 1 failure'
+    assert await world.beat('n', 2) == f'error {UNKNOWN_MEMBER}'
+    assert await world.take('n', 2) == [1]  # its session has a connection: it may go on
+    world.pass_time(1000)
+    assert world.fate(topic, 0) == 'available after 1 failure'
+    assert await world.take('m', 2) == 'error 122'  # that had none
 
 
 async def test_a_restart_is_no_failure_of_a_member() -> None:
     world = await World.open()
-    topic = await world.topic('a', 2)
-    await world.beat('m', 0, 'a')
-    await world.beat('n', 0, 'a')
+    topic = await taking(world, 'm', 'n')
     await world.beat('m', 1)
-    await world.groups.fetch_session(world.caller('m-takes'), 'g', 'm', 0, [(topic, 0)], [])
-    await world.groups.fetch_session(world.caller('m-takes'), 'g', 'm', 1, [(topic, 1)], [])
     await world.restart()
-    session = world.groups.session(world.caller('m-takes'), 'g', 'm', 14, acknowledges=True)
-    assert list(session.partitions) == [(topic, 0), (topic, 1)]
-    assert world.groups.session(world.caller('m-takes'), 'g', 'm', 15) is session
+    assert await world.sign_off('m', 14, topic, 0) == [0, 0]  # adopted at any epoch
+    assert await world.sign_off('m', 15, topic) == [0]
     assert await world.beat('m', 2) == '3: a[0]'
-    assert await world.beat('n', 2) == '3: a[1]'
-    assert world.said() == []
-    world.pass_time(45_000)  # now both are silent
-    assert world.said() == ['lost m', 'wake n', 'lost n']
+    assert await world.beat('n', 2) == '3: a[0]'
+    assert (world.fate(topic, 0), world.fate(topic, 1)) == ('done', 'acquired n')
+    assert await world.take('n', 7) == []
+    world.close('n-takes')
+    assert world.fate(topic, 1) == 'acquired n'
+    world.close('n-beats')
+    assert world.fate(topic, 1) == 'available after 1 failure'
 
 
 async def test_after_a_restart_only_time_counts_until_a_member_is_seen() -> None:
-    world = await World.open()
-    topic = await world.topic('a', 1)
-    await world.beat('m', 0, 'a')
-    await world.groups.fetch_session(world.caller('m-takes'), 'g', 'm', 0, [(topic, 0)], [])
-    await world.groups.fetch_session(world.caller('raw'), 'g', 'raw', 0, [(topic, 0)], [])
+    world = await World.open({'group.share.record.lock.duration.ms': '3600000'})
+    topic = await taking(world, 'm', 'n')
     await world.restart()
     world.pass_time(44_999)
-    assert world.said() == []
-    assert await world.beat('m', 1) == '2: a[0]'
+    assert await world.beat('m', 2) == '3: a[0]'
+    assert await world.take('m', 2) == []
+    assert [world.fate(topic, offset) for offset in (0, 1)] == ['acquired m', 'acquired n']
     world.pass_time(1)
-    assert world.said() == ['wake m', 'lost m', 'wake raw', 'lost raw']  # their sessions: nobody adopted them
-    assert await world.beat('m', 2) == '2'
+    assert [world.fate(topic, offset) for offset in (0, 1)] == ['acquired m', 'available after 1 failure']
+    assert await world.notes('member') == await world.notes('session') == ['m']
 
 
 async def test_members_are_described() -> None:
     world = await World.open()
-    topic = await world.topic('a', 1)
+    topic = await world.topic('a')
     await world.beat('m', 0, 'a', 'b')
     described = (await world.call(DESCRIBE, {'group_ids': ['g', 'h'], 'include_authorized_operations': True}))['groups']
     assert described[0] | {'members': None} == {

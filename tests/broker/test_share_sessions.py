@@ -6,133 +6,110 @@ import pytest
 from tests.broker.groups_world import World
 
 from acklog.broker.api import Caller, Refused
-from acklog.core.share_session import ShareSession
 
-NOT_FOUND, WRONG_EPOCH, LIMIT = 122, 123, 133
-TOPIC = b'\x01' * 16
-P0, P1 = (TOPIC, 0), (TOPIC, 1)
+INVALID_GROUP, NOT_FOUND, WRONG_EPOCH, LIMIT = 24, 122, 123, 133
+EARLIEST = {'share.auto.offset.reset': 'earliest'}
 
 
-def ask(world: World, epoch: int, *added: tuple[bytes, int], member: str = 'm', via: str = 'c') -> ShareSession | int:
-    """The session, or the code of the refusal."""
-    try:
-        return world.groups.session(world.caller(via), 'g', member, epoch, added)
-    except Refused as refused:
-        return refused.code
-
-
-def acknowledge(world: World, epoch: int) -> ShareSession | int:
-    try:
-        return world.groups.session(world.caller('c'), 'g', 'm', epoch, acknowledges=True)
-    except Refused as refused:
-        return refused.code
+async def begun(settings: dict[str, str] | None = None) -> tuple[World, bytes]:
+    """A world with two records, the first of which m has taken with its first request."""
+    world = await World.open(settings)
+    topic = await world.topic('a')
+    await world.publish(topic, 2)
+    await world.catalog.alter_group_configs('g', lambda _: EARLIEST)
+    assert await world.take('m', 0, (topic, 0)) == [0]  # no heartbeat, and nobody has made the group
+    return world, topic
 
 
 async def test_fetch_and_acknowledge_share_one_counter() -> None:
-    world = await World.open()
-    session = ask(world, 0, P0)
-    assert acknowledge(world, 1) is session
-    assert ask(world, 2) is session
-    assert ask(world, 2) == WRONG_EPOCH  # a repeat
-    assert acknowledge(world, 2) == WRONG_EPOCH
-    assert acknowledge(world, 3) is session
+    world, topic = await begun()
+    assert await world.sign_off('m', 1, topic, 0) == [0, 0]
+    assert await world.take('m', 2) == [1]
+    assert await world.take('m', 2) == f'error {WRONG_EPOCH}'  # a repeat
+    assert await world.sign_off('m', 2, topic, 1) == [WRONG_EPOCH]
+    assert world.fate(topic, 1) == 'acquired m'
+    assert await world.sign_off('m', 3, topic, 1) == [0, 0]
 
 
 async def test_an_acknowledgement_cannot_begin_a_session() -> None:
     world = await World.open()
-    assert acknowledge(world, 0) == WRONG_EPOCH
-    assert acknowledge(world, 1) == NOT_FOUND
-    assert acknowledge(world, -1) == NOT_FOUND
-    assert ask(world, -1) == NOT_FOUND
+    topic = await world.topic('a')
+    assert await world.sign_off('m', 0, topic) == [WRONG_EPOCH]
+    assert await world.sign_off('m', 1, topic) == [NOT_FOUND]
+    assert await world.sign_off('m', -1, topic) == [NOT_FOUND]
+    assert await world.take('m', -1) == f'error {NOT_FOUND}'
 
 
-async def test_a_group_that_nobody_joined_is_made() -> None:
+async def test_a_group_needs_a_name() -> None:
     world = await World.open()
-    await world.groups.fetch_session(world.caller('c'), 'raw', 'm', 0, [P0], [])
-    assert 'raw' in world.catalog.groups
-    with pytest.raises(Refused):
-        await world.groups.fetch_session(world.caller('c'), '', 'm', 0, [P0], [])
+    with pytest.raises(Refused) as refused:
+        await world.groups.fetch_session(world.caller('c'), '', 'm', 0, [], [])
+    assert refused.value.code == INVALID_GROUP
 
 
-async def test_closing_returns_what_the_member_held() -> None:
-    world = await World.open()
-    session = await world.groups.fetch_session(world.caller('c'), 'g', 'm', 0, [P0], [])
-    world.said()
-    assert ask(world, -1) is session
-    assert world.said() == []  # first come its acknowledgements
-    await world.groups.close_session(session)
-    assert world.said() == ['left m']
-    await world.groups.close_session(session)  # both ways of closing may meet
-    assert world.said() == []
-    assert ask(world, 1) == NOT_FOUND
+async def test_closing_returns_what_the_member_held_after_its_acknowledgements() -> None:
+    world, topic = await begun()
+    assert await world.take('m', 1) == [1]
+    assert await world.sign_off('m', -1, topic, 0) == [0, 0]
+    assert [world.fate(topic, offset) for offset in (0, 1)] == ['done', 'available']
+    assert await world.take('m', 2) == f'error {NOT_FOUND}'
+    assert await world.take('m', -1) == f'error {NOT_FOUND}'
     assert await world.notes('session') == []
-    world.close('c')
-    assert world.said() == []
 
 
 async def test_a_new_session_returns_what_the_member_held() -> None:
-    world = await World.open()
-    old = await world.groups.fetch_session(world.caller('c'), 'g', 'm', 0, [P0], [])
-    ask(world, 1)
-    world.said()
-    new = ask(world, 0, P1)
-    assert new is not old
-    assert world.said() == ['left m']
-    assert ask(world, 1) is new
-    await world.groups.close_session(old)  # an answer that was under way
-    assert ask(world, 2) is new
+    world, topic = await begun()
+    old = world.groups.session(world.caller('m-takes'), 'g', 'm', 1)
+    assert await world.take('m', 0) == []  # names no partitions
+    assert world.fate(topic, 0) == 'available'
+    assert await world.take('m', 1, (topic, 0)) == [0]
+    await world.groups.close_session(old)  # of an answer that was still under way
+    assert world.fate(topic, 0) == 'acquired m'
+    assert await world.take('m', 2) == [1]
 
 
 async def test_a_connection_that_goes_ends_a_session_without_a_member() -> None:
-    world = await World.open()
-    await world.groups.fetch_session(world.caller('c'), 'g', 'm', 0, [P0], [])
-    world.said()
-    world.close('c')
-    assert world.said() == ['wake m', 'lost m']
-    assert ask(world, 1) == NOT_FOUND
+    world, topic = await begun()
+    world.close('m-takes')
+    assert world.fate(topic, 0) == 'available after 1 failure'
+    assert await world.take('m', 1) == f'error {NOT_FOUND}'
+    assert await world.notes('session') == []
 
 
 async def test_a_request_whose_connection_is_gone_opens_nothing() -> None:
     world = await World.open()
-    caller = Caller('10.0.0.1', closed=True)
     with pytest.raises(Refused):
-        world.groups.session(caller, 'g', 'm', 0, [P0])
+        world.groups.session(Caller('10.0.0.1', closed=True), 'g', 'm', 0)
     assert await world.notes('session') == []
 
 
 async def test_the_session_of_somebody_else() -> None:
-    world = await World.open()
-    ask(world, 0, P0)
+    world, topic = await begun()
     world.caller('d').principal = 'mallory'
-    assert ask(world, 1, via='d') == NOT_FOUND
-    assert ask(world, 0, P0, via='d') == NOT_FOUND
-    assert ask(world, 1) not in (NOT_FOUND, WRONG_EPOCH)
+    assert await world.take('m', 1, via='d') == f'error {NOT_FOUND}'
+    assert await world.take('m', 0, (topic, 0), via='d') == f'error {NOT_FOUND}'
+    assert world.fate(topic, 0) == 'acquired m'
+    assert await world.take('m', 1) == [1]
 
 
 async def test_limit() -> None:
-    world = await World.open(group_share_max_share_sessions='1')
-    ask(world, 0, P0)
-    assert ask(world, 0, P0, member='n') == LIMIT
-    ask(world, 0, P1)
-    await world.groups.close_session(ask(world, -1))  # type: ignore[arg-type]
-    assert isinstance(ask(world, 0, P0, member='n'), ShareSession)
+    world, topic = await begun({'group.share.max.share.sessions': '1'})
+    assert await world.take('n', 0, (topic, 0)) == f'error {LIMIT}'
+    assert await world.take('m', 0, (topic, 0)) == [0]
+    await world.take('m', -1)
+    assert await world.take('n', 0, (topic, 0)) == [0]
 
 
 async def test_what_was_remembered_of_a_group_that_is_gone_is_forgotten() -> None:
-    world = await World.open()
-    group = (await world.groups.fetch_session(world.caller('c'), 'g', 'm', 0, [P0], [])).key.group
-    await world.catalog.delete_group(world.catalog.groups[group])
+    world, _ = await begun()
+    await world.catalog.delete_group(world.catalog.groups['g'])
     await world.restart()
-    assert ask(world, 1) == NOT_FOUND
+    assert await world.take('m', 1) == f'error {NOT_FOUND}'
     assert await world.notes('session') == []
 
 
 async def test_deleting_the_group_ends_its_sessions() -> None:
-    world = await World.open()
-    await world.groups.fetch_session(world.caller('c'), 'g', 'm', 0, [P0], [])
-    await world.groups.fetch_session(world.caller('c'), 'h', 'm', 0, [P0], [])
-    world.said()
+    world, topic = await begun()
     await world.groups.delete('g')
-    assert world.said() == ['delete g']
-    assert ask(world, 1) == NOT_FOUND
-    assert world.groups.session(world.caller('c'), 'h', 'm', 1)
+    assert await world.take('m', 1) == f'error {NOT_FOUND}'
+    assert await world.take('m', 0, (topic, 0)) == [0]  # a new group of the same name
