@@ -16,7 +16,7 @@ from acklog.wire.layout import REQUEST, RESPONSE
 
 from .messages import API_KEYS, decode, encode, encode_strangely, kio_decode, kio_encode, messages
 
-quick = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+quick = settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 
 METADATA, CREATE_TOPICS, SHARE_GROUP_HEARTBEAT, DELETE_GROUPS = 3, 19, 76, 42
 
@@ -126,3 +126,7 @@ def test_too_many_elements_are_refused_before_they_are_read() -> None:
 def test_bytes_after_the_end_are_passed_over() -> None:
     """As Kafka does: librdkafka sends three of them with Metadata v13 for all topics."""
     assert cold.decode_request(METADATA, 13, b'\x00\x00\x00\x00\x01\x00\x00').topics is None
+
+
+def test_bytes_behind_the_end_are_passed_over() -> None:
+    assert cold.decode_request(DELETE_GROUPS, 0, b'\0\0\0\1\0\1g' + b'behind').groups_names == ('g',)

@@ -125,7 +125,6 @@ def _structure_reader(structure: Structure) -> Read:
                 name, read = tagged[tag]
                 inner = CompactReader(contents, message.elements)
                 values[name] = read(inner)
-                inner.done()
                 message.elements = inner.elements
         return entity(**values)
 

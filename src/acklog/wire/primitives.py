@@ -14,7 +14,7 @@ refuses a number of elements for which there are not enough bytes. An element of
 hundred and takes a microsecond, so a reader also counts the elements of all arrays and the tagged fields together and
 refuses what has more of them than any real message. So both memory and time are bounded. Every misfit raises
 ProtocolError; the struct module's and the buffer's own complaints are turned into it by `refusing_nonsense`, which each
-decoder is wrapped in.
+decoder is wrapped in. Bytes behind the end of a message are passed over, as Apache Kafka does: some clients send them.
 
 Sources: the Kafka protocol guide, "Protocol Primitive Types"; KIP-482 (flexible versions), KIP-893 (nullable structs).
 """
