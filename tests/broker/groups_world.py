@@ -7,7 +7,7 @@ import asyncio
 import json
 from collections.abc import Callable, Mapping
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 from acklog.broker import topics
 from acklog.broker.api import Api, Caller
@@ -17,81 +17,30 @@ from acklog.broker.apis.share_group_heartbeat import API as HEARTBEAT
 from acklog.broker.broker import Broker
 from acklog.broker.catalog import NewTopic
 from acklog.broker.configs import Settings
-from acklog.errors import Failed
-from acklog.log.seam import Appended, Durability, LogConfig, Read
+from acklog.log.memory import MemoryDirectory, Trouble
+from acklog.log.seam import Durability
 from acklog.wire import cold, share_acknowledge, share_fetch
 from acklog.wire.acknowledgements import ACCEPT
-from acklog.wire.record_batch import build, place, spans
+from acklog.wire.record_batch import build
 
 START = 1_700_000_000_000
 
 
-class ListLog:
-    """A log of batches in a list."""
-
-    def __init__(self) -> None:
-        self.batches: list[bytes] = []
-        self.start = self.end = self.size = self.epoch = 0
-        self.failing = False
-        self.listeners: list[Callable[[], None]] = []
-
-    @property
-    def visible_end(self) -> int:
-        return self.end
-
-    stable_end = visible_end
-
-    async def append(self, data: bytes | bytearray, now: int, durability: Durability) -> Appended:
-        if self.failing:
-            raise Failed('as told')
-        batches, first = bytearray(data), self.end
-        for span in spans(batches):
-            place(batches, span.position, self.end, 0)
-            self.batches.append(bytes(batches[span.position : span.position + span.size]))
-            self.end += span.last - span.first + 1
-        self.size += len(batches)
-        for listener in self.listeners:
-            asyncio.get_running_loop().call_soon(listener)
-        return Appended(first, self.end - 1, -1)
-
-    async def read(self, offset: int, max_bytes: int, *, up_to: int | None = None) -> Read:
-        data = b''
-        for batch in self.batches:
-            [span] = spans(batch)
-            if span.last >= offset and span.first < (self.end if up_to is None else up_to):
-                if data and len(data) + span.size > max_bytes:
-                    break
-                data += batch
-        return Read(data)
-
-    async def offset_at(self, timestamp: int) -> None: ...
-
-    async def truncate_before(self, offset: int) -> int:
-        self.batches = [batch for batch in self.batches if spans(batch)[0].last >= offset]
-        self.start = offset
-        return offset
-
-    async def retain(self, now: int, keep_from: int | None) -> int:
-        return self.start
-
-    async def flush(self) -> None: ...
-
-    async def close(self) -> None: ...
-
-    async def delete(self) -> None: ...
-
-    def configure(self, config: LogConfig) -> None: ...
-
-    def listen(self, callback: Callable[[], None]) -> None:
-        self.listeners.append(callback)
+async def settled() -> None:
+    """Let what has begun get as far as it can."""
+    for _ in range(50):
+        await asyncio.sleep(0)
 
 
 class World:
     """`beat`, `take`, `call` send requests; `fate` tells what became of a record."""
 
+    delay = 0  # of the logs, in turns of the loop
+    opened: ClassVar[list[World]] = []
+
     def __init__(self, settings: Mapping[str, str]) -> None:
         self.now = START
-        self.logs: dict[str, ListLog] = {}
+        self.directory = MemoryDirectory(Trouble(delay=self.delay))
         self.callers: dict[str, Caller] = {}
         self.calls: list[Any] = []
         self._settings = settings
@@ -100,20 +49,21 @@ class World:
     async def open(cls, settings: Mapping[str, str] | None = None) -> World:
         world = cls(settings or {})
         await world.restart()
+        cls.opened.append(world)
         return world
+
+    @classmethod
+    async def close_all(cls) -> None:
+        while cls.opened:
+            await cls.opened.pop().broker.close()
 
     async def restart(self) -> None:
         """As after kill -9: connections, epochs and timers are gone."""
         self.callers, self.calls = {}, []
-        for log in self.logs.values():
-            log.listeners.clear()
-
-        async def open(name: str, config: LogConfig, *, internal: bool = False) -> ListLog:
-            return self.logs.setdefault(name, ListLog())
-
-        opener = SimpleNamespace(open=open, names=lambda: list(self.logs))
+        await settled()
+        self.directory = self.directory.restarted()
         timer = SimpleNamespace(at=self._at)
-        self.broker = await Broker.open(opener, Settings(self._settings), lambda: self.now, timer)  # type: ignore[arg-type]
+        self.broker = await Broker.open(self.directory, Settings(self._settings), lambda: self.now, timer)
         self.groups, self.catalog = self.broker.groups, self.broker.catalog
 
     # -- time ----------------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -14,6 +15,13 @@ from acklog.broker.apis.describe_share_group_offsets import API as DESCRIBE
 from acklog.broker.apis.list_groups import API as LIST
 
 OUT_OF_RANGE, UNKNOWN_TOPIC, INVALID_GROUP, INVALID, NON_EMPTY, GROUP_NOT_FOUND = 1, 3, 24, 42, 68, 69
+
+
+@pytest.fixture(autouse=True, params=[0, 3], ids=['logs at once', 'logs with delay'])
+async def delay(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
+    monkeypatch.setattr(World, 'delay', request.param)
+    yield
+    await World.close_all()
 
 
 async def populated() -> tuple[World, bytes]:

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 
 import pytest
-from tests.broker.groups_world import World
+from tests.broker.groups_world import World, settled
 
 from acklog.broker import topics
 from acklog.broker.apis.share_group_describe import API as DESCRIBE
 from acklog.broker.apis.share_group_heartbeat import API as HEARTBEAT
+from acklog.errors import Failed
 
 NOT_AVAILABLE, UNKNOWN_MEMBER, INVALID, GROUP_NOT_FOUND, FULL, FENCED = 15, 25, 42, 69, 81, 110
+
+
+@pytest.fixture(autouse=True, params=[0, 3], ids=['logs at once', 'logs with delay'])
+async def delay(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
+    monkeypatch.setattr(World, 'delay', request.param)
+    yield
+    await World.close_all()
 
 
 async def test_the_first_answer_carries_the_assignment() -> None:
@@ -54,9 +63,8 @@ async def test_errors_let_clients_join_again() -> None:
     assert await world.beat('n', 1) == f'error {UNKNOWN_MEMBER}'
     await world.beat('n', 0, 'a')
     assert await world.beat('o', 0, 'a') == f'error {FULL}'
-    world.logs['__catalog'].failing = True
+    world.directory.fail_next(Failed, '__catalog')
     assert await world.beat('m', 1, 'b') == f'error {NOT_AVAILABLE}'
-    world.logs['__catalog'].failing = False
     assert await world.beat('m', 1, 'b') == '3'
     assert await world.notes('member') == ['m', 'n']  # what could not be written is written with the next one
     assert any(note['topics'] == ['b'] for note in world.catalog.notes('member').values())
@@ -101,7 +109,7 @@ async def test_leaving_answers_the_poll_and_keeps_the_session() -> None:
     world = await World.open()
     topic = await taking(world, 'm')
     poll = asyncio.create_task(world.take('m', 2, wait=10_000))
-    await asyncio.sleep(0)
+    await settled()
     assert await world.beat('m', -1) == '-1'
     assert await poll == []
     assert await world.notes('member') == []
@@ -131,7 +139,7 @@ async def test_lost_when_both_connections_are_gone() -> None:
     assert await world.beat('m', 1) == '2'
     world.close('m-takes')
     poll = asyncio.create_task(world.take('n', 2, wait=10_000))
-    await asyncio.sleep(0)
+    await settled()
     world.close('m-beats')
     assert await poll == [0]  # at once with the other one
     assert await world.beat('m', 2) == f'error {UNKNOWN_MEMBER}'  # it was alive after all: joins anew

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+
 import pytest
 from tests.broker.groups_world import World
 
@@ -9,6 +11,13 @@ from acklog.broker.api import Caller, Refused
 
 INVALID_GROUP, NOT_FOUND, WRONG_EPOCH, LIMIT = 24, 122, 123, 133
 EARLIEST = {'share.auto.offset.reset': 'earliest'}
+
+
+@pytest.fixture(autouse=True, params=[0, 3], ids=['logs at once', 'logs with delay'])
+async def delay(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
+    monkeypatch.setattr(World, 'delay', request.param)
+    yield
+    await World.close_all()
 
 
 async def begun(settings: dict[str, str] | None = None) -> tuple[World, bytes]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from acklog.broker.eager import Eager
 from acklog.core.membership import Member
 from acklog.core.share_session import SessionKey, ShareSession, TopicPartition
-from acklog.errors import LogError
+from acklog.errors import Closed, LogError
 
 if TYPE_CHECKING:
     from acklog.broker.catalog import Catalog
@@ -94,9 +94,10 @@ class Remembered:
                 self._last = None
             if error is not None and failed is not None:
                 failed()
-            if error is None or isinstance(error, LogError):
-                last.set_result(error)
-            else:
-                last.set_exception(error)
+            if isinstance(error, asyncio.CancelledError):
+                error = Closed('the catalog is closing')
+            last.set_result(error if isinstance(error, LogError) else None)
+            if error is not None and not isinstance(error, LogError):
+                raise error  # a bug
 
         Eager(self._catalog.record(of, json.dumps(key), value), done)
