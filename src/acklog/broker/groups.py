@@ -13,7 +13,7 @@ from acklog.broker.members import Members, check_member_id
 from acklog.broker.presence import Presence
 from acklog.broker.remembered import Remembered
 from acklog.broker.share_sessions import Sessions
-from acklog.core.share_session import FINAL_EPOCH, SessionKey, ShareSession, TopicPartition
+from acklog.core.share_session import INITIAL_EPOCH, SessionKey, ShareSession, TopicPartition
 from acklog.errors import LogError
 from acklog.wire.error_code import ErrorCode
 
@@ -102,9 +102,9 @@ class Groups:
         `epoch` 0 makes a new one and returns what the member held; with `epoch` -1 it is the old one, to be ended by
         `close_session` after its acknowledgements. `acknowledges`: it is a ShareAcknowledge, which cannot begin one.
         """
-        check_member_id(member_id)
-        key = SessionKey(name, member_id)
-        return self._sessions.request(caller, key, epoch, added, forgotten, acknowledges=acknowledges)
+        if epoch == INITIAL_EPOCH:
+            check_member_id(member_id)
+        return self._sessions.request(caller, SessionKey(name, member_id), epoch, added, forgotten, acknowledges)
 
     async def fetch_session(
         self,
@@ -117,15 +117,17 @@ class Groups:
     ) -> ShareSession:
         """`session` for a ShareFetch, remembered when it returns. A member need not have sent a heartbeat, nor the
         group exist: it is made. Raises Refused."""
-        _check_name(name)
+        if epoch == INITIAL_EPOCH:
+            _check_name(name)
         session = self.session(caller, name, member_id, epoch, added, forgotten)
-        if self._broker.catalog.groups.get(name) is None and epoch != FINAL_EPOCH:
+        if epoch == INITIAL_EPOCH:
             try:
                 await self.ensure(name)
             except LogError as error:
                 raise Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE, f'cannot be written down: {error}') from error
-        with contextlib.suppress(LogError):  # not remembered: after a restart the member begins a new one
-            await self._remembered.written()
+        if self._remembered.pending:
+            with contextlib.suppress(LogError):  # not remembered: after a restart the member begins a new one
+                await self._remembered.written()
         return session
 
     async def close_session(self, session: ShareSession) -> None:

@@ -30,6 +30,11 @@ class Remembered:
         self._catalog = catalog
         self._last: asyncio.Future[LogError | None] | None = None  # of the latest write; writes end in order
 
+    @property
+    def pending(self) -> bool:
+        """`written` would wait."""
+        return self._last is not None
+
     async def written(self) -> None:
         """Return when all that was said so far is written. Raises LogError."""
         if self._last is not None and (error := await asyncio.shield(self._last)) is not None:

@@ -50,7 +50,6 @@ class Sessions:
         epoch: int,
         added: Collection[TopicPartition],
         forgotten: Collection[TopicPartition],
-        *,
         acknowledges: bool,
     ) -> ShareSession:
         """See `Groups.session`."""
