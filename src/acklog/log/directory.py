@@ -130,6 +130,17 @@ class DataDirectory:
             if isinstance(result, BaseException):
                 raise result
 
+    def abandon(self) -> None:
+        """Let go of the directory as a killed process does: nothing more is written, waiting calls raise Closed."""
+        for log in list(self._open.values()):
+            log.abandon()
+        self._open.clear()
+        self._shared.syncer.stop()
+        self._shared.open_files.close()
+        with suppress(OSError):
+            self._files.close(self._lock)
+        self._lock = -1
+
     # --- start and end
 
     def _take_lock(self) -> int:

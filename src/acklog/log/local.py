@@ -148,6 +148,11 @@ class LocalLog:
             self._closing = asyncio.ensure_future(self._delete())
         await asyncio.shield(self._closing)
 
+    def abandon(self) -> None:
+        """Nothing more happens to it; see `DataDirectory.abandon`."""
+        self._appender.closed = self._appender.deleted = True
+        self._appender.end_waiting(Closed(f'{self._store.path} is closed'))
+
     @property
     def store(self) -> Store:
         return self._store
