@@ -42,6 +42,10 @@ class Server(Protocol):
         """kill -9."""
         ...
 
+    def stop(self) -> float:
+        """SIGTERM. Returns the seconds until it has ended."""
+        ...
+
     def remove(self) -> None:
         """Kill it and remove its files."""
         ...

@@ -1,0 +1,168 @@
+"""Compare acklog with Apache Kafka on this machine: `python bench/run.py` (or `make bench`).
+
+Both are measured in turn, the same way, by the same stock client, in rounds that alternate between them; each round has
+fresh servers with empty directories, warmed up alike. One table with the medians of all rounds comes out. Without Java
+and Maven that is said, and acklog is measured alone. Nothing but the table stays behind.
+
+    --quick          one round with a tenth of the records: a look, not a measurement
+    --only NAMES     some measurements: those in bench/measures, with commas between
+    --rounds N       so many rounds (5)
+    --json FILE      write all values there too
+    --cpus LIST      the cores of the client processes (all); the servers may use any
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from pathlib import Path
+from types import ModuleType
+
+from disk import fdatasync_us
+from servers import Acklog, Kafka, Server, kafka_missing, resident_mb
+from table import render
+
+MEASURES = (
+    'start', 'publish', 'share', 'small', 'sync_latency', 'end_to_end', 'new_member', 'takeover', 'recovery',
+    'many_partitions',
+)  # fmt: skip
+HERE = Path(__file__).parent
+CLIENT_TIMEOUT_S = 900
+Results = dict[str, dict[str, list[float]]]
+
+
+class Benchmark:
+    """All rounds; a measurement that fails is reported and left out, the others go on."""
+
+    def __init__(self, options: argparse.Namespace, kinds: list[type[Acklog] | type[Kafka]], folder: Path) -> None:
+        self._scale = 0.1 if options.quick else 1.0
+        self._names: list[str] = options.only
+        self._cpus, self._kinds, self._folder = options.cpus, kinds, folder
+        self.results: Results = defaultdict(lambda: defaultdict(list))
+        self.failures: list[str] = []
+
+    def round(self, number: int) -> None:
+        # The order changes from round to round, so that neither is always the one after the other's writes.
+        for kind in self._kinds if number % 2 else reversed(self._kinds):
+            begun = time.monotonic()
+            for name, value in fdatasync_us(self._folder).items():
+                self.results[kind.name][name].append(value)
+            modules = {name: importlib.import_module(f'measures.{name}') for name in self._names}
+            for name, module in modules.items():
+                if hasattr(module, 'measure_server') and getattr(module, 'ONLY', kind.name) == kind.name:
+                    self._measure_server(kind, name, module)
+            clients = [name for name, module in modules.items() if hasattr(module, 'measure')]
+            if clients:
+                self._measure_with_clients(kind, clients)
+            say(f'round {number}: {kind.name} measured in {time.monotonic() - begun:.0f} s')
+
+    def _measure_server(self, kind: type[Acklog] | type[Kafka], name: str, module: ModuleType) -> None:
+        try:
+            self._note(kind.name, module.measure_server(lambda: kind(self._folder), self._scale))
+        except (AssertionError, OSError, RuntimeError, TimeoutError) as error:
+            self._failed(kind.name, name, str(error))
+
+    def _measure_with_clients(self, kind: type[Acklog] | type[Kafka], names: list[str]) -> None:
+        server: Server = kind(self._folder)
+        try:
+            server.start()
+            self._client(server, 'warm_up')
+            for name in names:
+                self._client(server, name)
+            self._note(kind.name, {'after_mb': resident_mb(server)})
+        except (AssertionError, OSError, RuntimeError, TimeoutError) as error:
+            self._failed(kind.name, 'its start', str(error))
+        finally:
+            server.remove()
+
+    def _client(self, server: Server, name: str) -> None:
+        command = [sys.executable, str(HERE / 'client.py'), name, server.address, str(server.pid)]
+        command += [str(self._scale), self._cpus]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=CLIENT_TIMEOUT_S, check=True)
+        except subprocess.TimeoutExpired:
+            self._failed(server.name, name, f'not done after {CLIENT_TIMEOUT_S} s')
+        except subprocess.CalledProcessError as error:
+            self._failed(server.name, name, error.stderr.strip())
+        else:
+            self._note(server.name, json.loads(done.stdout))
+
+    def _note(self, server: str, figures: dict[str, float]) -> None:
+        for name, value in figures.items():
+            self.results[server][name].append(value)
+
+    def _failed(self, server: str, name: str, words: str) -> None:
+        self.failures.append(f'{server}, {name}: {words}')
+        say(f'{server}: {name} failed: {words}')
+
+
+def say(words: str) -> None:
+    print(words, file=sys.stderr, flush=True)
+
+
+def main() -> int:
+    options = _arguments()
+    kinds: list[type[Acklog] | type[Kafka]] = [Acklog]
+    missing = 'left out, as asked' if options.alone else kafka_missing()
+    if missing is None:
+        kinds.append(Kafka)
+    else:
+        say(f'Apache Kafka is not compared: {missing}')
+    rounds = 1 if options.quick and not options.rounds else options.rounds or 5
+    folder = Path(tempfile.mkdtemp(prefix='acklog-bench-', dir=options.folder))
+    benchmark = Benchmark(options, kinds, folder)
+    try:
+        for number in range(1, rounds + 1):
+            benchmark.round(number)
+    except KeyboardInterrupt:
+        say('stopped; this is what there is')
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    print(
+        f'\n{_machine()}, medians of {rounds} round{"s" * (rounds > 1)}' + (', quick' if options.quick else '') + '\n'
+    )
+    print(render(benchmark.results))
+    for failure in benchmark.failures:
+        print(f'FAILED {failure}')
+    if options.json:
+        Path(options.json).write_text(json.dumps({'machine': _machine(), 'rounds': benchmark.results}, indent=1) + '\n')
+    return 1 if benchmark.failures else 0
+
+
+def _machine() -> str:
+    return f'{os.cpu_count()} cores ({platform.machine()}), {platform.system()} {platform.release()}'
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog='bench/run.py', description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument('--quick', action='store_true')
+    parser.add_argument('--only', type=_names, default=list(MEASURES), metavar='NAMES')
+    parser.add_argument('--rounds', type=int, default=0)
+    parser.add_argument('--json', metavar='FILE')
+    parser.add_argument('--alone', action='store_true', help='acklog only')
+    parser.add_argument('--folder', help='where the servers keep their files (a temporary directory)')
+    parser.add_argument('--cpus', default=','.join(map(str, sorted(os.sched_getaffinity(0)))))
+    return parser.parse_args()
+
+
+def _names(text: str) -> list[str]:
+    names = text.split(',')
+    unknown = [name for name in names if name not in MEASURES]
+    if unknown:
+        raise argparse.ArgumentTypeError(f'no measurement {", ".join(unknown)}; there are: {", ".join(MEASURES)}')
+    return names
+
+
+if __name__ == '__main__':
+    sys.exit(main())
