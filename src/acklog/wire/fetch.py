@@ -20,7 +20,9 @@ import struct
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from acklog.wire.primitives import Buffer, Reader, Writer, reader, refusing_nonsense, writer
+from acklog.wire.primitives import Buffer
+from acklog.wire.reader import Reader, reader, refusing_nonsense
+from acklog.wire.writer import Writer, writer
 
 API_KEY = 1
 FIRST_FLEXIBLE = 12

@@ -10,8 +10,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from acklog.wire.acknowledgements import read_acknowledgements, write_acknowledgements
-from acklog.wire.primitives import Buffer, CompactReader, CompactWriter, refusing_nonsense
+from acklog.wire.primitives import Buffer
+from acklog.wire.reader import CompactReader, refusing_nonsense
 from acklog.wire.share_fetch import NodeEndpoint, Partition, Topic, read_endpoints, write_endpoints
+from acklog.wire.writer import CompactWriter
 
 API_KEY = 79
 

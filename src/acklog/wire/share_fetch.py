@@ -18,7 +18,9 @@ from acklog.wire.acknowledgements import (
     read_acknowledgements,
     write_acknowledgements,
 )
-from acklog.wire.primitives import Buffer, CompactReader, CompactWriter, Reader, Writer, refusing_nonsense
+from acklog.wire.primitives import Buffer
+from acklog.wire.reader import CompactReader, Reader, refusing_nonsense
+from acklog.wire.writer import CompactWriter, Writer
 
 API_KEY = 78
 
