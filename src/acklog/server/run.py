@@ -61,10 +61,10 @@ class Server:
         timer = LoopTimer(clock, asyncio.get_running_loop())
         listen = parse_address('listen', settings.text('listen'))
         advertise = advertised(listen, settings.text('advertise'))
-        directory = await DataDirectory.open(
+        directory = DataDirectory(
             settings.text('data'),
             reserve_bytes=settings.integer('acklog.disk.reserve.bytes'),
-            max_open_files=settings.integer('acklog.max.open.files'),
+            open_files=settings.integer('acklog.max.open.files'),
         )
         try:
             broker = await Broker.open(directory, settings, clock, timer)
