@@ -17,7 +17,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 
 from acklog.broker.catalog_state import CatalogState, Event
-from acklog.errors import Failed, OutcomeUnknown
+from acklog.errors import Damaged, Failed, OutcomeUnknown
 from acklog.log.seam import Durability, Log, LogConfig
 from acklog.wire.record_batch import build, records
 
@@ -43,6 +43,8 @@ class CatalogLog:
         offset = self._log.start
         while offset < self._log.visible_end:
             read = await self._log.read(offset, READ_BYTES)
+            if not read.data:
+                raise Damaged(f'the catalog ends at offset {offset}, not {self._log.visible_end}')
             for record in records(read.data):
                 offset = record.offset + 1
                 event = json.loads(record.value or b'')

@@ -38,9 +38,9 @@ async def handle(broker: Broker, caller: Caller, version: int, request: Any) -> 
             if times[entry.name] > 1:
                 raise Refused(ErrorCode.INVALID_REQUEST, 'Duplicate topic name.')
             topic = _judge(broker, caller, entry)
-            room -= topic.partitions
-            if room < 0:
+            if topic.partitions > room:
                 raise Refused(ErrorCode.POLICY_VIOLATION, 'Excessively large number of partitions per request.')
+            room -= topic.partitions
         except Refused as error:
             answers[entry.name] = _refused(entry.name, answer_to(error))
         else:

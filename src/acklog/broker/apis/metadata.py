@@ -109,14 +109,15 @@ def _by_name(
     broker: Broker, caller: Caller, name: str, refused: tuple[ErrorCode, str] | None, operations: bool
 ) -> dict[str, Any]:
     topic = broker.catalog.topics.get(name)
+    allowed = _operations(broker, caller, name, operations)
     try:
         check_topic_name(name)
         broker.authorize(caller, 'DESCRIBE', 'TOPIC', name)
     except Refused as error:
-        return _nothing(error.code, name)
+        return _nothing(error.code, name) | allowed
     if topic is not None:
         return _describe(broker, caller, topic, operations)
-    return _nothing(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if refused is None else refused[0], name)
+    return _nothing(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if refused is None else refused[0], name) | allowed
 
 
 def _nothing(code: ErrorCode, name: str | None, topic_id: uuid.UUID | None = None) -> dict[str, Any]:
@@ -130,10 +131,13 @@ def _describe(broker: Broker, caller: Caller, topic: Topic, operations: bool) ->
         'topic_id': topic.id,
         'is_internal': topic.name.startswith(INTERNAL),
         'partitions': partitions(broker, topic),
-        'topic_authorized_operations': (
-            authorized_operations(broker, caller, 'TOPIC', topic.name) if operations else NOT_ASKED
-        ),
+        **_operations(broker, caller, topic.name, operations),
     }
+
+
+def _operations(broker: Broker, caller: Caller, name: str, asked: bool) -> dict[str, int]:
+    bits = authorized_operations(broker, caller, 'TOPIC', name) if asked else NOT_ASKED
+    return {'topic_authorized_operations': bits}
 
 
 API = Api(3, 'Metadata', (0, 13), handle)

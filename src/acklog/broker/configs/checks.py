@@ -21,7 +21,7 @@ def cleanup_policy(value: Value) -> str | None:
     """`delete`, or nothing (keep everything); `compact` does not exist yet."""
     assert isinstance(value, tuple)
     if 'compact' in value:
-        return 'cleanup.policy compact is not supported by acklog yet; must be delete, or empty to keep everything'
+        return 'must be delete, or empty to keep everything: compact is not supported by acklog yet'
     return None if set(value) <= {'delete'} else 'must be delete, or empty to keep everything'
 
 

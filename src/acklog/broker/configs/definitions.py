@@ -89,19 +89,18 @@ class Definition:
             each = 'a list, separated by commas, of' if self.kind is Kind.LIST else 'one of'
             return f'must be {each}: {", ".join(self.choices)}'
         if self.kind in WHOLE or self.kind is Kind.DOUBLE:
-            return f'must be a {"whole " if self.kind in WHOLE else ""}number{self._range()}'
+            bits = f'whole number of {WHOLE[self.kind][1].bit_length() + 1} bits' if self.kind in WHOLE else 'number'
+            return f'must be a {bits}{self._range()}'
         return 'must be text'
 
     def _range(self) -> str:
         low, high = self.low, self.high
         if low is not None and high is not None:
-            return f' from {low} to {high}'
+            return f', from {low} to {high}'
         if low is not None:
             return f', at least {low}'
         if high is not None:
             return f', at most {high}'
-        if self.kind in WHOLE:
-            return f' of {WHOLE[self.kind][1].bit_length() + 1} bits'
         return ''
 
     def _convert(self, text: str) -> Value:

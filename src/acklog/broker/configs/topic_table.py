@@ -94,7 +94,7 @@ _KEPT = (
     _kept('compression.lz4.level', Kind.INT, 9, 'The server does not compress.', 1),
     _kept('compression.zstd.level', Kind.INT, 3, 'The server does not compress.', -131072),
     _kept('delete.retention.ms', Kind.LONG, DAY, _COMPACTION),
-    _kept('min.cleanable.dirty.ratio', Kind.DOUBLE, 0.5, _COMPACTION),
+    replace(_kept('min.cleanable.dirty.ratio', Kind.DOUBLE, 0.5, _COMPACTION), high=1),
     _kept('min.compaction.lag.ms', Kind.LONG, 0, _COMPACTION),
     _kept('max.compaction.lag.ms', Kind.LONG, FOREVER, _COMPACTION, 1),
     _kept('file.delete.delay.ms', Kind.LONG, 60_000, 'Files are removed at once; readers that have them open go on.'),
