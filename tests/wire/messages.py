@@ -13,7 +13,8 @@ from kio.serial import entity_reader, entity_writer
 from acklog.wire import cold, layout
 from acklog.wire.frame import FIRST_FLEXIBLE
 from acklog.wire.layout import REQUEST, RESPONSE, Field, Structure
-from acklog.wire.primitives import CompactWriter
+from acklog.wire.structure_writer import structure_writer
+from acklog.wire.writer import CompactWriter
 
 API_KEYS = sorted(FIRST_FLEXIBLE)
 UNKNOWN_TAG = 12_345
@@ -106,7 +107,7 @@ class StrangeWriter(CompactWriter):
 def encode_strangely(api_key: int, version: int, direction: str, fields: dict[str, Any]) -> bytes:
     """A message whose structures all have unknown tagged fields."""
     message = StrangeWriter()
-    cold._structure_writer(layout.of_message(api_key, version, direction))(message, fields)
+    structure_writer(layout.of_message(api_key, version, direction))(message, fields)
     return bytes(message.out)
 
 

@@ -20,7 +20,8 @@ from collections.abc import Sequence
 from itertools import chain
 
 from acklog.errors import ProtocolError
-from acklog.wire.primitives import Reader, Writer
+from acklog.wire.reader import Reader
+from acklog.wire.writer import Writer
 
 GAP, ACCEPT, RELEASE, REJECT, RENEW = range(5)
 

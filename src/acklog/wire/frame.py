@@ -16,7 +16,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from acklog.errors import ProtocolError
-from acklog.wire.primitives import Buffer, CompactReader, Reader, refusing_nonsense
+from acklog.wire.primitives import Buffer
+from acklog.wire.reader import CompactReader, Reader, refusing_nonsense
 
 API_VERSIONS = 18
 

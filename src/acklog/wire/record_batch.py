@@ -19,14 +19,17 @@ CRC. Only `records` looks inside a batch, and bounds what it unpacks.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import crc32c as _crc32c
 
-from acklog.errors import BatchTooLarge, CorruptBatch, ProtocolError, UnsupportedFormat
+from acklog.errors import BatchTooLarge, CorruptBatch, UnsupportedFormat
 from acklog.wire import compression as _compression
-from acklog.wire.primitives import Buffer, get_varint, put_varint
+from acklog.wire.primitives import Buffer
+from acklog.wire.records import NewRecord as NewRecord
+from acklog.wire.records import Record as Record
+from acklog.wire.records import pack, unpack
 
 HEADER_SIZE = 61
 MAGIC = 2
@@ -92,25 +95,6 @@ class Header(NamedTuple):
     @property
     def last_offset(self) -> int:
         return self.base_offset + self.last_offset_delta
-
-
-class Record(NamedTuple):
-    """One record as stored. `timestamp`: ms; `headers`: in order, keys may repeat."""
-
-    offset: int
-    timestamp: int
-    key: bytes | None
-    value: bytes | None
-    headers: Sequence[tuple[str, bytes | None]]
-
-
-class NewRecord(NamedTuple):
-    """One record to be stored. `timestamp`: ms, None for the batch's. A plain tuple of its first fields does too."""
-
-    key: bytes | None
-    value: bytes | None
-    headers: Sequence[tuple[str, bytes | None]] = ()
-    timestamp: int | None = None
 
 
 def is_control(attributes: int) -> bool:
@@ -254,16 +238,7 @@ def build(
 
     `timestamp`: ms, for the records that have none of their own. Raises ValueError without records.
     """
-    body = bytearray()
-    count = 0
-    latest = timestamp
-    for count, record in enumerate(records, 1):
-        key, value, headers, own = NewRecord(*record)
-        when = timestamp if own is None else own
-        latest = when if count == 1 or when > latest else latest
-        _put_record(body, when - timestamp, count - 1, key, value, headers)
-    if not count:
-        raise ValueError('a batch needs a record')
+    body, count, latest = pack(records, timestamp)
     attributes = _compression.NAMES.index(compression)
     packed = body if not attributes else _compression.compress(compression, body)
     attributes |= (TRANSACTIONAL if transactional else 0) | (CONTROL if control else 0)
@@ -276,35 +251,6 @@ def build(
     batch += behind
     batch += packed
     return batch
-
-
-def _put_record(
-    out: bytearray,
-    timestamp_delta: int,
-    offset_delta: int,
-    key: bytes | None,
-    value: bytes | None,
-    headers: Sequence[tuple[str, bytes | None]],
-) -> None:
-    record = bytearray(1)  # attributes, unused
-    put_varint(record, timestamp_delta)
-    put_varint(record, offset_delta)
-    _put_bytes(record, key)
-    _put_bytes(record, value)
-    put_varint(record, len(headers))
-    for name, content in headers:
-        _put_bytes(record, name.encode())
-        _put_bytes(record, content)
-    put_varint(out, len(record))
-    out += record
-
-
-def _put_bytes(out: bytearray, value: Buffer | None) -> None:
-    if value is None:
-        out.append(1)  # -1
-    else:
-        put_varint(out, len(value))
-        out += value
 
 
 def records(
@@ -328,47 +274,4 @@ def _records_of(data: Buffer, span: Span, max_unpacked: int) -> Iterator[Record]
     packed = memoryview(data)[span.position + HEADER_SIZE : span.position + span.size]
     body = bytes(_compression.decompress(compression_name(header.attributes), packed, max_unpacked))
     fixed = header.max_timestamp if header.attributes & LOG_APPEND_TIME else None
-    position = 0
-    for _ in range(header.record_count):
-        try:
-            record, position = _read_record(body, position, header.base_offset, header.base_timestamp, fixed)
-        except (IndexError, UnicodeDecodeError, ProtocolError) as error:
-            raise CorruptBatch(f'a broken record in the batch at offset {header.base_offset}: {error}') from None
-        yield record
-
-
-def _read_record(
-    body: bytes, position: int, base_offset: int, base_timestamp: int, fixed: int | None
-) -> tuple[Record, int]:
-    size, position = get_varint(body, position)
-    end = position + size
-    if size < 0 or end > len(body):
-        raise ProtocolError(f'a record of {size} bytes')
-    timestamp_delta, position = get_varint(body, position + 1)
-    offset_delta, position = get_varint(body, position)
-    key, position = _get_bytes(body, position, end)
-    value, position = _get_bytes(body, position, end)
-    count, position = get_varint(body, position)
-    if not 0 <= count <= end - position:
-        raise ProtocolError(f'{count} headers in {end - position} bytes')
-    headers = []
-    for _ in range(count):
-        name, position = _get_bytes(body, position, end)
-        content, position = _get_bytes(body, position, end)
-        if name is None:
-            raise ProtocolError('a header without a name')
-        headers.append((name.decode(), content))
-    if position != end:
-        raise ProtocolError(f'{end - position} bytes too many in a record')
-    timestamp = base_timestamp + timestamp_delta if fixed is None else fixed
-    return Record(base_offset + offset_delta, timestamp, key, value, headers), end
-
-
-def _get_bytes(body: bytes, position: int, end: int) -> tuple[bytes | None, int]:
-    size, position = get_varint(body, position)
-    if size < 0:
-        return None, position
-    stop = position + size
-    if stop > end:
-        raise ProtocolError(f'{size} bytes announced, {end - position} left')
-    return body[position:stop], stop
+    yield from unpack(body, header.record_count, header.base_offset, header.base_timestamp, fixed)
