@@ -3,10 +3,10 @@
     decode_request(3, 12, body)            -> kio's MetadataRequest of version 12
     encode_response(3, 12, {'brokers': ...}) -> bytes
 
-Strategy: kio says how a message is laid out (`acklog.wire.layout`); readers and writers are made from that,
-once per message class (`acklog.wire.structure_reader`, `structure_writer`). kio's own reader raises KeyError on a
-tagged field that it does not know and bounds nothing, and its writer wants every field. Here unknown tagged fields are passed
-over everywhere, nothing is allocated that the bytes do not pay for, and what a dict leaves out has Kafka's default.
+Strategy: kio says how a message is laid out (`acklog.wire.layout`); readers and writers are made from that, once per
+message class (`acklog.wire.structure_reader`, `structure_writer`). kio's own reader raises KeyError on a tagged field
+that it does not know and bounds nothing, and its writer wants every field. Here unknown tagged fields are passed over
+everywhere, nothing is allocated that the bytes do not pay for, and what a dict leaves out has Kafka's default.
 
 Read values are kio's: times are timedelta (durations) and datetime, ids UUID or None for the id of zeros; error codes
 are int. Written values may be that or plain: times int ms, ids 16 bytes, error codes anything that is an int; None is
