@@ -20,13 +20,15 @@ def parse_addresses(text: str) -> list[tuple[str, int]]:
 def _parse(text: str) -> tuple[str, int]:
     host, port = text, ''
     if text.startswith('['):
-        host, _, rest = text[1:].partition(']')
-        if rest and not rest.startswith(':'):
+        host, bracket, rest = text[1:].partition(']')
+        if not bracket or (rest and not rest.startswith(':')):
             raise ConfigError('bootstrap', text, _ALLOWED)
         port = rest[1:]
-    elif text.count(':') == 1:
+    elif text.count(':') == 1:  # more of them: an IPv6 address without a port
         host, port = text.split(':')
-    number = int(port) if port.isascii() and port.isdigit() else DEFAULT_PORT if not port else 0
+    if not port and not text.endswith(':'):
+        port = str(DEFAULT_PORT)
+    number = int(port) if port.isascii() and port.isdigit() else 0
     if not host or '/' in host or ' ' in host or not 0 < number < 65536:
         raise ConfigError('bootstrap', text, _ALLOWED)
     return host, number

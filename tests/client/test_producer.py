@@ -1,0 +1,124 @@
+"""The producer against a real server."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from tests.client.conftest import MakeTopic
+from tests.client.taking import take
+
+from acklog.client import Client, ClientClosed, NotFound, Published, Refused
+from acklog.errors import ConfigError
+
+pytestmark = pytest.mark.system
+
+
+@pytest.mark.parametrize('acks', ['all', '1'])
+async def test_each_record_gets_its_offset(client: Client, topic: MakeTopic, acks: str) -> None:
+    name = await topic()
+    async with client.producer(acks=acks) as producer:  # type: ignore[typeddict-item]
+        futures = [await producer.send(name, b'%d' % i, timestamp=1000 + i) for i in range(5000)]
+    assert [future.result() for future in futures] == [Published(name, 0, i, 1000 + i) for i in range(5000)]
+
+
+async def test_acks_0_knows_no_offsets(client: Client, topic: MakeTopic) -> None:
+    name = await topic()
+    async with client.producer(acks='0') as producer:
+        assert (await producer.publish(name, b'x')).offset == -1
+    async with client.subscribe(name, [name]) as subscription:
+        assert [record.value for record in await take(subscription, 1)] == [b'x']
+
+
+@pytest.mark.parametrize('compression', ['none', 'gzip', 'snappy', 'lz4', 'zstd'])
+async def test_what_was_published_is_what_is_taken(client: Client, topic: MakeTopic, compression: str) -> None:
+    name = await topic()
+    value = b'the same again and again ' * 400
+    async with client.producer(compression=compression) as producer:
+        await producer.send(name, value, key=b'\xff\0', headers=[('one', b'1'), ('one', None)], timestamp=1234)
+        await producer.send(name, None)
+    async with client.subscribe(name, [name]) as subscription:
+        first, second = await take(subscription, 2)
+        subscription.accept(first)
+        subscription.accept(second)
+    assert (first.key, first.value, first.timestamp, first.deliveries) == (b'\xff\0', value, 1234, 1)
+    assert list(first.headers) == [('one', b'1'), ('one', None)]
+    assert (second.key, second.value, list(second.headers)) == (None, None, [])
+
+
+async def test_a_key_has_one_partition_and_keeps_its_order(client: Client, topic: MakeTopic) -> None:
+    name = await topic(partitions=4)
+    async with client.producer(batch_bytes=500) as producer:
+        futures = [await producer.send(name, b'%d' % i, key=b'k%d' % (i % 7)) for i in range(700)]
+    places = [future.result() for future in futures]
+    for key in range(7):
+        mine = places[key::7]
+        assert len({place.partition for place in mine}) == 1
+        assert [place.offset for place in mine] == sorted(place.offset for place in mine)
+    assert len({place.partition for place in places}) > 1
+
+
+async def test_sending_waits_while_the_buffer_is_full(client: Client, topic: MakeTopic) -> None:
+    name = await topic()
+    async with client.producer(buffer_bytes=10_000) as producer:
+        for _ in range(300):
+            await producer.send(name, bytes(1000))
+            assert producer._held <= 10_000
+    assert (await client.admin.describe_topic(name)).partitions[0].end == 300
+
+
+async def test_a_record_that_is_too_large_is_refused_and_others_are_not(client: Client, topic: MakeTopic) -> None:
+    name = await topic()
+    async with client.producer(batch_bytes=1000) as producer:
+        large = await producer.send(name, bytes(2_000_000))
+        small = await producer.send(name, b'small')
+        with pytest.raises(Refused, match='MESSAGE_TOO_LARGE'):
+            await producer.flush()
+        assert isinstance(large.exception(), Refused)
+        assert small.result().offset == 0
+        assert (await producer.publish(name, b'another')).offset == 1
+
+
+async def test_what_does_not_exist(client: Client, topic: MakeTopic) -> None:
+    name = await topic()
+    async with client.producer(create_topics=False) as producer:
+        with pytest.raises(NotFound):
+            await producer.send('no-' + name, b'x')
+        with pytest.raises(NotFound):
+            await producer.send(name, b'x', partition=1)
+
+
+async def test_a_topic_deleted_meanwhile_fails_its_records(client: Client, topic: MakeTopic, name: str) -> None:
+    await topic()
+    async with client.producer(create_topics=False, patience=2) as producer:
+        await producer.publish(name, b'x')
+        await client.admin.delete_topic(name)
+        client._cluster.topics.clear()
+        with pytest.raises(NotFound):
+            await producer.publish(name, b'y')
+
+
+async def test_a_closed_producer_takes_nothing(client: Client, topic: MakeTopic) -> None:
+    name = await topic()
+    producer = client.producer(linger=60)
+    future = await producer.send(name, b'x')
+    await producer.close(flush=False)
+    assert isinstance(future.exception(), ClientClosed)
+    with pytest.raises(ClientClosed):
+        await producer.send(name, b'x')
+
+
+async def test_options_that_are_not_allowed(client: Client) -> None:
+    with pytest.raises(ConfigError, match='acks='):
+        client.producer(acks='2')  # type: ignore[typeddict-item]
+    with pytest.raises(ConfigError, match='compression='):
+        client.producer(compression='zip')
+    with pytest.raises(ConfigError, match='idempotent'):
+        client.producer(acks='1', idempotent=True)
+
+
+async def test_linger_makes_one_batch_of_what_comes_meanwhile(client: Client, topic: MakeTopic) -> None:
+    name = await topic()
+    async with client.producer(linger=0.2) as producer:
+        results = await asyncio.gather(*(producer.publish(name, b'%d' % i) for i in range(10)))
+    assert [result.offset for result in results] == list(range(10))
