@@ -68,13 +68,15 @@ async def test_a_read_brings_whole_batches_that_fit_but_at_least_one(world: Worl
     assert await offsets(log, 1, 3 * size) == [1, 2, 3]
 
 
-async def test_a_read_ends_below_up_to(world: World) -> None:
+async def test_a_read_ends_with_the_batch_that_reaches_up_to(world: World) -> None:
     log = await world.open()
     await put(log, 'a', 'b')
     await put(log, 'c', 'd')
     assert await offsets(log, 0, up_to=4) == [0, 1, 2, 3]
-    assert await offsets(log, 0, up_to=3) == [0, 1]
-    assert await offsets(log, 0, up_to=1) == []
+    assert await offsets(log, 0, up_to=3) == [0, 1, 2, 3]
+    assert await offsets(log, 0, up_to=2) == [0, 1]
+    assert await offsets(log, 0, up_to=1) == [0, 1]
+    assert await offsets(log, 0, up_to=0) == []
     assert await offsets(log, 3, up_to=3) == []
     assert await offsets(log, 0, up_to=99) == [0, 1, 2, 3]
 

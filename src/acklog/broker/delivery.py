@@ -119,10 +119,7 @@ class ShareDelivery:
             while position < stop:
                 if left <= 0 and pieces:
                     return pieces
-                log = self.partition.log
-                read = await log.read(position, max(left, 1), up_to=stop)
-                if not read.data:  # the batch that holds `position` goes on beyond `stop`: it is read as a whole
-                    read = await log.read(position, 1, up_to=self.log_end)
+                read = await self.partition.log.read(position, max(left, 1), up_to=stop)
                 if not read.data:
                     break
                 view = memoryview(read.data)

@@ -167,7 +167,7 @@ class MemoryLog:
             for batch in segment.batches:
                 if batch.last < offset:
                     continue
-                if batch.last >= end or (taken and size + len(batch.data) > max_bytes):
+                if offset >= end or batch.first >= end or (taken and size + len(batch.data) > max_bytes):
                     return Read(b''.join(taken))
                 taken.append(batch.data)
                 size += len(batch.data)

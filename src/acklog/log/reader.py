@@ -32,7 +32,7 @@ class Reader:
         self._ends: dict[int, tuple[Segment, int]] = {}  # offset behind what was read -> where that lies
 
     def read(self, offset: int, end: int, max_bytes: int) -> bytes | memoryview:
-        """Whole batches from the one that holds `offset`, all below `end`; `start <= offset < end`. Raises Damaged."""
+        """Whole batches from the one that holds `offset`, that begin below `end`; `start <= offset < end`. Raises Damaged."""
         segment, position = self._find(offset)
         while True:
             limit = segment.size if end >= segment.next else self._limit(segment, end)
@@ -80,10 +80,10 @@ class Reader:
         return segments[number] if number < len(segments) else None
 
     def _limit(self, segment: Segment, end: int) -> int:
-        """Position behind the last batch of the segment that lies wholly below `end`."""
+        """Position behind the last batch of the segment that begins below `end`."""
         position = self._index(segment).at_offset(end)
         for batch in self._batches(segment, position):
-            if batch.last >= end:
+            if batch.first >= end:
                 break
             position = batch.position + batch.size
         return position
