@@ -32,7 +32,8 @@ class Reader:
         self._ends: dict[int, tuple[Segment, int]] = {}  # offset behind what was read -> where that lies
 
     def read(self, offset: int, end: int, max_bytes: int) -> bytes | memoryview:
-        """Whole batches from the one that holds `offset`, that begin below `end`; `start <= offset < end`. Raises Damaged."""
+        """Whole batches from the one that holds `offset`, that begin below `end`; `start <= offset < end`. Raises
+        Damaged."""
         segment, position = self._find(offset)
         while True:
             limit = segment.size if end >= segment.next else self._limit(segment, end)

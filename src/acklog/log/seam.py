@@ -100,8 +100,9 @@ class Log(Protocol):
         ...
 
     async def read(self, offset: int, max_bytes: int, *, up_to: int | None = None) -> Read:
-        """Whole batches from the one that holds `offset` on, that begin below `up_to` (default and at most `visible_end`):
-        as many as fit in `max_bytes`, at least one. Empty when `offset` is at that end. Raises OutOfRange, Damaged, Closed."""
+        """Whole batches from the one that holds `offset` on, that begin below `up_to` (default and at most
+        `visible_end`): as many as fit in `max_bytes`, at least one. Empty when `offset` is at that end. Raises
+        OutOfRange, Damaged, Closed."""
         ...
 
     async def offset_at(self, timestamp: int) -> tuple[int, int] | None:
