@@ -150,9 +150,6 @@ async def test_a_log_follows_its_configs() -> None:
     await world.alter(TOPIC, 'orders', ('retention.ms', '5'))
     await world.alter(BROKER, '0', ('log.segment.bytes', '2000000'))
     assert [(config.retention_ms, config.segment_bytes) for config in told] == [(5, 1 << 30), (5, 2_000_000)]
-    assert world.broker.max_batch_bytes(partition) == 1_048_588
-    await world.alter(TOPIC, 'orders', ('max.message.bytes', '77'))
-    assert world.broker.max_batch_bytes(partition) == 77
 
 
 async def test_a_group_can_be_configured_before_it_exists(world: World) -> None:

@@ -64,19 +64,21 @@ class Broker:
     async def open(cls, opener: Opener, settings: Settings, clock: Clock, timer: Timer) -> Broker:
         """Recover everything from its logs. Raises LogError."""
         catalog = await Catalog.open(opener, clock, settings)
-        journal = Journal(
-            await opener.open(JOURNAL, JOURNAL_CONFIG, internal=True),
-            clock,
-            timer,
-            sync_every=settings.text('acklog.state.sync') == 'all',
-            sync_ms=settings.integer('acklog.state.sync.interval.ms'),
-        )
+        journal = Journal(await opener.open(JOURNAL, JOURNAL_CONFIG, internal=True), clock, timer)
         broker = cls(opener, catalog, journal, clock, timer)
+        broker._configure_journal()
+        settings.on_change.append(broker._configure_journal)
         await open_partitions(broker)
         broker.latest = await broker.deliveries.recover()
         await broker.groups.recover()
         broker.retention.start()
         return broker
+
+    def _configure_journal(self) -> None:
+        self.deliveries.journal.configure(
+            sync_every=self.settings.text('acklog.state.sync') == 'all',
+            sync_ms=self.settings.integer('acklog.state.sync.interval.ms'),
+        )
 
     async def close(self) -> None:
         """Everything to disk, cleanly; the next open reads no segment."""
@@ -104,11 +106,6 @@ class Broker:
     def fetch_max_bytes(self) -> int:
         """Bytes of records in one answer."""
         return self.settings.integer('fetch.max.bytes')
-
-    def max_batch_bytes(self, partition: Partition) -> int:
-        """Largest batch that the partition's topic accepts."""
-        topic = self.catalog.topics_by_id[partition.topic_id]
-        return topic.integer('max.message.bytes')
 
     def lock_ms(self, group_name: str) -> int:
         """How long a group's locks last."""

@@ -52,6 +52,11 @@ class Journal:
         self._snapshots = 0
         self._snapshotting = False
 
+    def configure(self, *, sync_every: bool, sync_ms: int) -> None:
+        """From now on sync before each answer, or so long after a write (acklog.state.sync)."""
+        self._durability = Durability.SYNCED if sync_every else Durability.WRITTEN
+        self._sync_ms = sync_ms
+
     # -- writing -------------------------------------------------------------------------------------------------------
 
     def record(self, key: ShareKey, events: Sequence[Event]) -> None:

@@ -60,6 +60,11 @@ class Connection(asyncio.BufferedProtocol):
         self.caller = Caller('')
         self.last_used = self._loop.time()
 
+    @property
+    def ip(self) -> str:
+        """The client's address without its port."""
+        return self.caller.address.rpartition(':')[0]
+
     # -- the transport's calls -----------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -68,8 +73,9 @@ class Connection(asyncio.BufferedProtocol):
         peer = transport.get_extra_info('peername')
         self.caller.address = f'{peer[0]}:{peer[1]}' if isinstance(peer, tuple) else str(peer)
         transport.set_write_buffer_limits(high=min(WRITE_HIGH, self._listener.limits.answer_bytes))
-        if not self._listener.admit(self):
-            complaints.warning('connections', 'connection of %s refused: max.connections reached', self.caller.address)
+        reached = self._listener.admit(self)
+        if reached is not None:
+            complaints.warning('connections', 'connection of %s refused: %s reached', self.caller.address, reached)
             transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:

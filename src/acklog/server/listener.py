@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ class Limits:
     """What clients may make the server hold."""
 
     connections: int = 1_000
+    connections_per_ip: int = 1_000
     request_bytes: int = 100 * 1024 * 1024
     answer_bytes: int = 64 * 1024 * 1024
     total_bytes: int = 512 * 1024 * 1024
@@ -33,6 +35,7 @@ class Listener:
         self.budget = Budget(limits.total_bytes)
         self._dispatch = dispatch
         self._connections: set[Connection] = set()
+        self._by_ip: Counter[str] = Counter()
         self._server: asyncio.Server | None = None
 
     async def open(self, host: str, port: int) -> tuple[str, int]:
@@ -48,15 +51,27 @@ class Listener:
         assert self._server is not None
         await self._server.start_serving()
 
-    def admit(self, connection: Connection) -> bool:
-        """False if there are as many as may be."""
+    def reconfigure(self, limits: Limits) -> None:
+        """Other bounds from now on; connections that are there stay."""
+        self.limits = limits
+        self.budget.limit = limits.total_bytes
+
+    def admit(self, connection: Connection) -> str | None:
+        """The limit that keeps it out, if one does."""
         if len(self._connections) >= self.limits.connections:
-            return False
+            return 'max.connections'
+        if self._by_ip[connection.ip] >= self.limits.connections_per_ip:
+            return 'max.connections.per.ip'
         self._connections.add(connection)
-        return True
+        self._by_ip[connection.ip] += 1
+        return None
 
     def forget(self, connection: Connection) -> None:
-        self._connections.discard(connection)
+        if connection in self._connections:
+            self._connections.remove(connection)
+            self._by_ip[connection.ip] -= 1
+            if not self._by_ip[connection.ip]:
+                del self._by_ip[connection.ip]
 
     def close_idle(self, now: float) -> None:
         """Close what has been silent for `connections.max.idle.ms`. `now`: the loop's time, s."""

@@ -36,6 +36,7 @@ def limits(settings: Settings) -> Limits:
     """The bounds of the listener, from the configs."""
     return Limits(
         connections=settings.integer('max.connections'),
+        connections_per_ip=settings.integer('max.connections.per.ip'),
         request_bytes=settings.integer('socket.request.max.bytes'),
         total_bytes=settings.integer('queued.max.request.bytes'),
         answer_bytes=settings.integer('acklog.connection.queued.bytes'),
@@ -52,6 +53,7 @@ class Server:
         self._directory = directory
         self._timer = timer
         self.listener = Listener(Dispatch(broker), limits(settings))
+        settings.on_change.append(lambda: self.listener.reconfigure(limits(settings)))
         self._idle: asyncio.TimerHandle | None = None
 
     @classmethod

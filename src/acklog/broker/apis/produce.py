@@ -6,6 +6,8 @@
   UNSUPPORTED_FOR_MESSAGE_FORMAT.
 - Idempotent producers: duplicates are answered with the offsets of the original, gaps with
   OUT_OF_ORDER_SEQUENCE_NUMBER.
+- A time of a record further from now than the topic's `message.timestamp.before.max.ms` and `...after.max.ms` allow is
+  INVALID_TIMESTAMP (KIP-937); looked at are the first and the latest time that a batch names in its header.
 - Transactional ids are refused: transactions are not served yet.
 """
 
@@ -21,11 +23,15 @@ from acklog.log.seam import Durability
 from acklog.wire import produce
 from acklog.wire.error_code import ErrorCode
 from acklog.wire.primitives import Buffer
-from acklog.wire.record_batch import check, is_control, is_transactional
+from acklog.wire.record_batch import Header, check, is_control, is_transactional
 
 if TYPE_CHECKING:
     from acklog.broker.broker import Broker
+    from acklog.broker.catalog import Topic
     from acklog.broker.partition import Partition
+
+BEFORE, AFTER = 'message.timestamp.before.max.ms', 'message.timestamp.after.max.ms'
+NO_TIMESTAMP = -1
 
 _DURABILITY = {0: Durability.WRITTEN, 1: Durability.WRITTEN, -1: Durability.SYNCED}
 
@@ -104,11 +110,27 @@ def _partition(broker: Broker, caller: Caller, topic: produce.Topic, index: int)
 
 
 def _check(broker: Broker, partition: Partition, records: Buffer) -> None:
-    for header in check(records, broker.max_batch_bytes(partition)):
+    topic = broker.catalog.topics_by_id[partition.topic_id]
+    create_time = topic.text('message.timestamp.type') == 'CreateTime'
+    for header in check(records, topic.integer('max.message.bytes')):
+        if create_time:
+            _check_times(topic, header, broker.clock())
         if is_control(header.attributes):
             raise Refused(ErrorCode.INVALID_RECORD, 'control batches are written by the server only')
         if is_transactional(header.attributes):
             raise Refused(ErrorCode.INVALID_TXN_STATE, 'transactions are not served yet')
+
+
+def _check_times(topic: Topic, header: Header, now: int) -> None:
+    first, latest = header.base_timestamp, header.max_timestamp
+    if latest - now > topic.integer(AFTER):
+        raise _invalid_time(latest, now, AFTER)
+    if now - first > topic.integer(BEFORE) and first != NO_TIMESTAMP:
+        raise _invalid_time(first, now, BEFORE)
+
+
+def _invalid_time(time: int, now: int, config: str) -> Refused:
+    return Refused(ErrorCode.INVALID_TIMESTAMP, f'time {time} is further from now, {now}, than {config} allows')
 
 
 API = Api(0, 'Produce', (3, 13), handle, produce.CODEC)

@@ -7,7 +7,7 @@ Parsed values are remembered until anything they may depend on changes, so a loo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -69,7 +69,7 @@ class Settings(Readable):
     """The broker's configs: what it was started with, and over them the dynamic ones.
 
     `static`: texts by name, checked here (ConfigError). `edition` grows with each change, so that others can tell that
-    what they derived is old.
+    what they derived is old; `on_change` is called after each.
     """
 
     def __init__(self, static: Mapping[str, str] | None = None) -> None:
@@ -77,6 +77,7 @@ class Settings(Readable):
         self._dynamic: dict[str, dict[str, str]] = {}
         self._parsed: dict[str, Value] = {}
         self.edition = 0
+        self.on_change: list[Callable[[], None]] = []
         self.check()
 
     def replace_dynamic(self, dynamic: Mapping[str, Mapping[str, str]]) -> None:
@@ -84,6 +85,8 @@ class Settings(Readable):
         self._dynamic = {resource: dict(configs) for resource, configs in dynamic.items()}
         self._parsed.clear()
         self.edition += 1
+        for callback in self.on_change:
+            callback()
 
     def check(self) -> None:
         """Raises ConfigError where values do not fit together."""
