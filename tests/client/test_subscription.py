@@ -134,15 +134,14 @@ async def test_a_renewed_lock_does_not_run_out(client: Client, topic: MakeTopic)
         await subscription.flush()
 
 
-async def test_renewing_what_is_not_held(client: Client, topic: MakeTopic) -> None:
-    name = await topic()
+async def test_renewing_what_somebody_else_holds(client: Client, topic: MakeTopic) -> None:
+    name = await topic(share_record_lock_duration_ms=1000)
     await publish(client, name, b'a')
-    async with client.subscribe(name, [name]) as subscription:
-        (record,) = await take(subscription, 1)
-        subscription.accept(record)
-        await subscription.flush()
+    async with client.subscribe(name, [name]) as one, client.subscribe(name, [name]) as two:
+        (record,) = await take(one, 1)
+        await take(two, 1)
         with pytest.raises(Refused, match='INVALID_RECORD_STATE'):
-            await subscription.renew(record)
+            await one.renew(record)
 
 
 async def test_released_until_a_time(client: Client, topic: MakeTopic) -> None:

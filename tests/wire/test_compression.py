@@ -71,3 +71,8 @@ def test_a_missing_package_is_named(name: str, monkeypatch: pytest.MonkeyPatch) 
 def test_an_unknown_compression() -> None:
     with pytest.raises(ValueError, match='none, gzip, snappy, lz4, zstd'):
         compression.compress('brotli', b'')
+
+
+def test_lz4_blocks_are_independent_as_java_needs_them() -> None:
+    flags = compress('lz4', b'x' * 200_000)[4]
+    assert flags & 0x20

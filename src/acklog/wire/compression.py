@@ -43,10 +43,17 @@ def compress(name: str, data: Buffer) -> bytes:
     if name == 'snappy':
         return _snappy_blocks(_cramjam('snappy').snappy, bytes(data))
     if name == 'lz4':
-        return bytes(_cramjam('lz4').lz4.compress(bytes(data)))
+        return _lz4_independent(_cramjam('lz4').lz4, bytes(data))
     if name == 'zstd':
         return bytes(_cramjam('zstd').zstd.compress(bytes(data)))
     raise ValueError(f'no such compression: {name!r}; there are {", ".join(NAMES)}')
+
+
+def _lz4_independent(lz4: Any, data: bytes) -> bytes:
+    """Java's clients and brokers refuse blocks that lean on earlier ones (KafkaLZ4BlockInputStream)."""
+    packer = lz4.Compressor(block_linked=False)
+    packer.compress(data)
+    return bytes(packer.finish())
 
 
 def decompress(name: str, data: Buffer, max_bytes: int) -> Buffer:
