@@ -1,0 +1,120 @@
+"""The journal of the share partitions: nothing is answered before it is written, what was written comes back, what could
+not be written did not happen, and it stays short."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+from tests.broker.groups_world import World, settled
+
+from acklog.broker import journal as journal_module
+from acklog.broker.broker import JOURNAL
+from acklog.errors import Failed, Full, OutcomeUnknown
+
+STORAGE_ERROR = 56
+EARLIEST = {'share.auto.offset.reset': 'earliest'}
+
+
+@pytest.fixture
+async def world() -> AsyncIterator[World]:
+    yield await World.open({'group.share.delivery.count.limit': '3'})
+    await World.close_all()
+
+
+async def begun(world: World, records: int) -> bytes:
+    """A topic with records, of which the group has taken one and signed off none."""
+    topic = await world.topic('t')
+    await world.catalog.alter_group_configs('g', lambda _: EARLIEST)
+    await world.publish(topic, records)
+    return topic
+
+
+def fates(world: World, topic: bytes, count: int) -> list[str]:
+    return [world.fate(topic, offset) for offset in range(count)]
+
+
+async def test_what_was_answered_comes_back_after_kill_9(world: World) -> None:
+    topic = await begun(world, 4)
+    assert await world.take('a', 0, (topic, 0), count=3) == [0, 1, 2]
+    assert await world.sign_off('a', 1, topic, 1) == [0, 0]
+    await world.restart()
+    assert fates(world, topic, 3) == ['acquired a', 'done', 'acquired a']
+
+
+@pytest.mark.parametrize('failure', [Full, Failed])
+async def test_what_could_not_be_written_did_not_happen(world: World, failure: type[Exception]) -> None:
+    topic = await begun(world, 3)
+    assert await world.take('a', 0, (topic, 0), count=2) == [0, 1]
+    world.directory.trouble.on_demand[JOURNAL] = [failure]
+    assert await world.sign_off('a', 1, topic, 0) == [0, STORAGE_ERROR]
+    await settled()
+    assert fates(world, topic, 2) == ['acquired a', 'acquired a']
+    assert await world.sign_off('a', 2, topic, 0) == [0, 0]
+    assert fates(world, topic, 2) == ['done', 'acquired a']
+
+
+async def test_what_may_have_been_written_is_looked_up(world: World) -> None:
+    topic = await begun(world, 3)
+    assert await world.take('a', 0, (topic, 0), count=2) == [0, 1]
+    stored = 0
+    for epoch in range(1, 9):
+        world.directory.trouble.on_demand[JOURNAL] = [OutcomeUnknown]
+        before = world.broker.deliveries.journal.log.end
+        answer = await world.sign_off('a', epoch, topic, 0)
+        await settled()
+        if world.broker.deliveries.journal.log.end > before:
+            stored += 1
+            assert fates(world, topic, 1) == ['done']
+            break
+        assert answer == [0, 7]
+        assert fates(world, topic, 1) == ['acquired a']
+    await world.restart()
+    assert fates(world, topic, 1) == ['done' if stored else 'acquired a']
+
+
+async def test_an_acquire_that_could_not_be_written_gives_nothing(world: World) -> None:
+    topic = await begun(world, 3)
+    assert await world.take('a', 0, (topic, 0), count=1) == [0]
+    world.directory.trouble.on_demand[JOURNAL] = [Failed]
+    assert await world.take('a', 1, count=1) == []
+    await settled()
+    assert await world.take('b', 0, (topic, 0), count=2) == [1, 2]
+
+
+async def test_a_beginning_that_could_not_be_written_is_as_if_it_had_never_been(world: World) -> None:
+    topic = await begun(world, 2)
+    world.directory.trouble.on_demand[JOURNAL] = [Failed]
+    assert await world.take('a', 0, (topic, 0), count=1) == []
+    await settled()
+    assert await world.take('a', 0, (topic, 0), count=2) == [0, 1]
+    await world.restart()
+    assert fates(world, topic, 2) == ['acquired a', 'acquired a']
+
+
+async def test_it_stays_short_and_complete(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many rounds on one partition while another one is idle with a record in flight: both survive truncation."""
+    monkeypatch.setattr(journal_module, 'SLACK_BYTES', 3000)
+    topic, other = await begun(world, 80), await world.topic('other')
+    await world.publish(other, 1)
+    assert await world.take('idle', 0, (other, 0), count=1) == [0]
+    log = world.broker.deliveries.journal.log
+    for number in range(80):
+        assert await world.take('a', number * 2, (topic, 0), count=1) == [number]
+        assert await world.sign_off('a', number * 2 + 1, topic, number) == [0, 0]
+        await settled()
+    assert log.start > 0
+    assert log.end - log.start < 100
+    await world.restart()
+    assert set(fates(world, topic, 80)) == {'done'}
+    assert world.fate(other, 0) == 'acquired idle'
+
+
+async def test_a_deleted_group_leaves_nothing(world: World) -> None:
+    topic = await begun(world, 2)
+    assert await world.take('a', 0, (topic, 0), count=1) == [0]
+    group = world.catalog.groups['g']
+    await world.broker.deliveries.delete_group(group)
+    await world.restart()
+    assert len(world.broker.deliveries) == 0
+    assert world.broker.deliveries.journal.bases == {}
