@@ -28,9 +28,12 @@ async def test_the_first_answer_carries_the_assignment() -> None:
     await world.topic('a', 4)
     assert await world.beat('m1', 0, 'a') == '1: a[0, 1, 2, 3]'
     assert await world.beat('m1', 1) == '1'
-    assert await world.beat('m2', 0, 'a') == '2: a[2, 3]'
-    assert await world.beat('m1', 1) == '2: a[0, 1]'
-    assert await world.beat('m1', 2) == '2'
+    assert await world.beat('m2', 0, 'a') == '2: a[0, 1, 2, 3]'  # each takes over from the other at once
+    assert await world.beat('m1', 1) == '2'
+    assert await world.beat('m3', 0, 'a') == '3: a[1, 3]'
+    assert await world.beat('m1', 2) == '3: a[0, 1, 2]'
+    assert await world.beat('m2', 2) == '3: a[0, 2, 3]'
+    assert await world.beat('m1', 3) == '3'
 
 
 async def test_the_interval_is_the_groups_own() -> None:
@@ -149,11 +152,12 @@ async def test_lost_when_both_connections_are_gone() -> None:
 
 async def test_what_a_lost_member_had_is_assigned_to_others() -> None:
     world = await World.open()
-    await world.topic('a', 2)
-    await world.beat('m', 0, 'a')
-    await world.beat('n', 0, 'a')
-    world.close('m-beats')
-    assert await world.beat('n', 2) == '3: a[0, 1]'
+    await world.topic('a', 3)
+    for member in ('l', 'm', 'n'):
+        await world.beat(member, 0, 'a')
+    assert await world.beat('m', 2) == '3: a[0, 2]'
+    world.close('l-beats')
+    assert await world.beat('m', 3) == '4: a[0, 1, 2]'
 
 
 async def test_one_connection_for_everything() -> None:

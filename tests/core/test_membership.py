@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from acklog.core.assignment import TopicKey
-from acklog.core.membership import Beat, Member, Membership
+from acklog.core.membership import NAMES_LIMIT, Beat, Member, Membership
 from acklog.errors import BadHeartbeat, FencedMember, GroupFull, UnknownMember
 
 TIMEOUT = 45_000
@@ -39,19 +39,20 @@ def test_the_first_answer_carries_the_assignment() -> None:
 
 
 def test_a_change_reaches_the_others_with_their_next_heartbeat() -> None:
-    group = Group(a=2)
+    group = Group(a=3)
     group.beat('m1', 0, 'a')
-    assert group.says('m2', 0, 'a') == (2, 'a:1')
-    assert group.says('m1', 1) == (2, 'a:0')
-    assert group.says('m1', 2) == (2, None)
+    assert group.says('m2', 0, 'a') == (2, 'a:0,1,2')
+    assert group.says('m1', 1) == (2, None)  # it has all still
+    assert group.says('m3', 0, 'a') == (3, 'a:1,2')
+    assert group.says('m1', 2) == (3, 'a:0,1')
+    assert group.says('m1', 3) == (3, None)
 
 
 def test_an_answer_that_got_lost_is_said_again() -> None:
-    group = Group(a=2)
+    group = Group(a=1, b=1)
     group.beat('m1', 0, 'a')
-    group.beat('m2', 0, 'a')
-    assert group.says('m1', 1) == (2, 'a:0')
-    assert group.says('m1', 1) == (2, 'a:0')  # it still has epoch 1: it has not got that
+    assert group.says('m1', 1, 'b') == (2, 'b:0')
+    assert group.says('m1', 1, 'b') == (2, 'b:0')  # it still has epoch 1: it has not got that
     assert group.says('m1', 2) == (2, None)
 
 
@@ -110,6 +111,18 @@ def test_a_full_group_takes_nobody_but_its_own() -> None:
     group.beat('m1', 0, 'a', limit=1)
 
 
+def test_too_many_different_subscriptions_are_refused() -> None:
+    group = Group(a=1)
+    names = [str(i) for i in range(NAMES_LIMIT)]
+    group.beat('m1', 0, *names)
+    group.beat('m2', 0, *names)
+    with pytest.raises(GroupFull):
+        group.beat('m3', 0, 'a')
+    with pytest.raises(GroupFull):
+        group.beat('m2', 2, 'a')
+    assert len(group.members) == 2
+
+
 def test_a_topic_that_comes_later_is_assigned_then() -> None:
     group = Group()
     assert group.says('m1', 0, 'a') == (1, '')
@@ -131,12 +144,13 @@ def test_a_topic_that_comes_later_is_assigned_then() -> None:
 
 
 def test_leaving_gives_to_the_others() -> None:
-    group = Group(a=2)
-    group.beat('m1', 0, 'a')
-    group.beat('m2', 0, 'a')
+    group = Group(a=3)
+    for name in ('m1', 'm2', 'm3'):
+        group.beat(name, 0, 'a')
+    assert group.says('m1', 1) == (3, 'a:0,1')
     assert group.members.remove('m2') is not None
     assert group.members.remove('m2') is None
-    assert group.says('m1', 1) == (3, 'a:0,1')
+    assert group.says('m1', 3) == (4, 'a:0,1,2')
 
 
 def test_who_is_silent_too_long_is_taken_out() -> None:
@@ -148,7 +162,7 @@ def test_who_is_silent_too_long_is_taken_out() -> None:
     assert group.members.expire(TIMEOUT - 1) == []
     assert [member.id for member in group.members.expire(TIMEOUT)] == ['m1']
     assert group.members.next_deadline() == TIMEOUT + 1000
-    assert group.says('m2', 2) == (3, 'a:0,1')
+    assert group.says('m2', 2) == (3, None)  # it had all as well
     group.members.remove('m2')
     assert group.members.next_deadline() is None
 
@@ -158,10 +172,10 @@ def test_after_a_restart_members_are_adopted_at_any_epoch() -> None:
     for name in ('m1', 'm2'):
         group.members.recover(0, Member(name, frozenset('a')), TIMEOUT)
     group.members.refresh()
-    assert group.says('m1', 17) == (18, 'a:0')
-    assert group.says('m1', 17) == (18, 'a:0')  # that answer got lost
+    assert group.says('m1', 17) == (18, 'a:0,1')
+    assert group.says('m1', 17) == (18, 'a:0,1')  # that answer got lost
     assert group.says('m1', 18) == (18, None)
-    assert group.says('m2', 17) == (18, 'a:1')
+    assert group.says('m2', 17) == (18, 'a:0,1')
     with pytest.raises(FencedMember):
         group.beat('m2', 16)
     assert group.says('m3', 0, 'a') == (19, 'a:0')

@@ -16,10 +16,13 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from acklog.core.assignment import Assignment, TopicKey, assign
+from acklog.core.assignment import NOBODY, Assignment, TopicKey, assign
 from acklog.errors import BadHeartbeat, FencedMember, GroupFull, UnknownMember
 
 FindTopic = Callable[[str], tuple[TopicKey, int] | None]
+
+# An assignment takes time with the different subscriptions in a group: with so many names in them below a second.
+NAMES_LIMIT = 100_000
 
 JOIN_EPOCH = 0
 LEAVE_EPOCH = -1
@@ -57,6 +60,7 @@ class Membership:
         self.epoch = 0
         self.members: dict[str, Member] = {}
         self._find = find
+        self._placement = NOBODY
         self._partitions: dict[TopicKey, int] = {}  # of the subscribed topics, as last looked at
 
     def __len__(self) -> int:
@@ -92,8 +96,9 @@ class Membership:
         else:
             self._check(member, epoch, topics)
             changed = False
-        known = frozenset(member.topics if topics is None else topics)
+        known = member.topics if topics is None else frozenset(topics)
         if known != member.topics:
+            self._check_room(member, known)
             member.topics = known
             changed = True
         if changed:
@@ -122,6 +127,13 @@ class Membership:
                 raise BadHeartbeat('the first heartbeat must name the topics subscribed to')
         elif not member.adoptable and epoch not in (member.epoch, member.previous_epoch):
             raise FencedMember(f'member epoch {epoch} came where {member.epoch} was expected; the member must rejoin')
+
+    def _check_room(self, member: Member, topics: frozenset[str]) -> None:
+        others = {other.topics for other in self.members.values() if other is not member}
+        if sum(map(len, others | {topics})) > NAMES_LIMIT:
+            raise GroupFull(
+                f'the members subscribe to more than {NAMES_LIMIT} topics, equal subscriptions counted once'
+            )
 
     def _advance(self, member: Member, epoch: int) -> None:
         if member.adoptable:
@@ -180,12 +192,11 @@ class Membership:
         for member in self.members.values():
             if member.topics not in keys:
                 keys[member.topics] = frozenset(by_name[name] for name in member.topics if name in by_name)
-        assigned = assign(
-            {member.id: keys[member.topics] for member in self.members.values()},
-            self._partitions,
-            {member.id: member.assignment for member in self.members.values()},
-        )
+        subscriptions = {member.id: keys[member.topics] for member in self.members.values()}
+        self._placement = assign(subscriptions, self._partitions, self._placement)
+        assigned = self._placement.by_member()
         for member in self.members.values():
-            if assigned[member.id] != member.assignment:
-                member.assignment = assigned[member.id]
+            assignment = assigned.get(member.id, {})
+            if assignment != member.assignment:
+                member.assignment = assignment
                 member.assigned_at = self.epoch
