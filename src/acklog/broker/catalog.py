@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, TypeVar
 from acklog.broker.api import Refused
 from acklog.broker.catalog_log import CONFIG, NAME, CatalogLog
 from acklog.broker.catalog_state import CatalogState, Event, Group, Topic, id_text, topic_event
+from acklog.broker.catalog_view import CatalogView
 from acklog.broker.configs import Settings
 from acklog.log.seam import Durability, Opener
 from acklog.wire.error_code import ErrorCode
@@ -39,11 +40,11 @@ class NewTopic(NamedTuple):
     configs: Mapping[str, str] = {}
 
 
-class Catalog:
-    """Made by `Catalog.open`. The attributes are for reading."""
+class Catalog(CatalogView):
+    """Made by `Catalog.open`."""
 
-    def __init__(self, log: CatalogLog, settings: Settings) -> None:
-        self.settings = settings
+    def __init__(self, log: CatalogLog) -> None:
+        super().__init__(log.state)
         self._log = log
         self._lock = asyncio.Lock()
         self._notes: list[Event] = []  # waiting to be written together
@@ -55,7 +56,7 @@ class Catalog:
         """Open the log `__catalog` and fold what it holds. Raises LogError."""
         settings = settings if settings is not None else Settings()
         log = await opener.open(NAME, CONFIG, internal=True)
-        catalog = cls(CatalogLog(log, CatalogState(settings), clock), settings)
+        catalog = cls(CatalogLog(log, CatalogState(settings), clock))
         await catalog._log.recover()
         catalog._producer_id = catalog._producer_ids_end = catalog._state.next_producer_id
         if not catalog.cluster_id:
@@ -67,61 +68,6 @@ class Catalog:
         if self._changes:
             await asyncio.wait(self._changes)
         await self._log.close()
-
-    # -- what is known -------------------------------------------------------------------------------------------------
-
-    @property
-    def _state(self) -> CatalogState:
-        return self._log.state
-
-    @property
-    def cluster_id(self) -> str:
-        """22 characters, made at the first start."""
-        return self._state.cluster_id
-
-    @property
-    def topics(self) -> Mapping[str, Topic]:
-        """By name."""
-        return self._state.topics
-
-    @property
-    def topics_by_id(self) -> Mapping[bytes, Topic]:
-        """By the 16 bytes of their ids."""
-        return self._state.topics_by_id
-
-    @property
-    def groups(self) -> Mapping[str, Group]:
-        """By name."""
-        return self._state.groups
-
-    @property
-    def groups_by_id(self) -> Mapping[int, Group]:
-        """By incarnation."""
-        return self._state.groups_by_id
-
-    @property
-    def partitions(self) -> int:
-        """Partitions of all topics together."""
-        return self._state.partitions
-
-    @property
-    def group_configs(self) -> Mapping[str, Mapping[str, str]]:
-        """Own configs of groups, which may not exist (yet), by name."""
-        return self._state.group_configs
-
-    @property
-    def broker_configs(self) -> Mapping[str, Mapping[str, str]]:
-        """Dynamic broker configs by node id, '' for all nodes."""
-        return self._state.broker_configs
-
-    def group_or_default(self, name: str) -> Group:
-        """The group, or one that stands for its configs while it does not exist (its id is 0)."""
-        found = self.groups.get(name)
-        return found if found is not None else Group(name, 0, self.group_configs.get(name, {}), self.settings)
-
-    def notes(self, of: str) -> Mapping[str, Any]:
-        """What `record` keeps under `of`, by key."""
-        return self._state.notes.get(of, {})
 
     # -- topics --------------------------------------------------------------------------------------------------------
 

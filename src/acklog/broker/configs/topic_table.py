@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from acklog.broker.configs.broker_table import BROKER, DAY, FOREVER
+from acklog.broker.configs.broker_table import BROKER
 from acklog.broker.configs.definitions import Definition, Kind, Table
+from acklog.broker.configs.topic_defaults import DAY, FOREVER
 
 
 def _as_broker(broker: str, name: str, words: str) -> Definition:
