@@ -242,6 +242,40 @@ class CompactReader(Reader):
     bytes_length = text_length
     array_length = text_length
 
+    # Inlined, because every request has several of them: half the time of the ones that they replace.
+
+    def string(self) -> str:
+        position = self.position
+        size = self.data[position]
+        if not 0 < size < 0x80:
+            return super().string()
+        stop = position + size
+        if stop > self.end:
+            raise ProtocolError(f'{size - 1} bytes announced, {self.end - position - 1} left')
+        self.position = stop
+        return self.data[position + 1 : stop].tobytes().decode()
+
+    def nullable_view(self) -> memoryview | None:
+        data, position = self.data, self.position
+        size = data[position]
+        position += 1
+        if size >= 0x80:
+            byte = data[position]
+            if byte < 0x80:
+                size += (byte << 7) - 0x80
+                position += 1
+            else:
+                size = self.uvarint()
+                position = self.position
+        if not size:
+            self.position = position
+            return None
+        stop = position + size - 1
+        if stop > self.end:
+            raise ProtocolError(f'{size - 1} bytes announced, {self.end - position} left')
+        self.position = stop
+        return data[position:stop]
+
     def tags(self) -> None:
         if self.data[self.position] == 0:
             self.position += 1
