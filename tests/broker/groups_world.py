@@ -66,6 +66,14 @@ class World:
         self.broker = await Broker.open(self.directory, Settings(self._settings), lambda: self.now, timer)
         self.groups, self.catalog = self.broker.groups, self.broker.catalog
 
+    async def stop_and_start(self) -> None:
+        """As by SIGTERM: the server closes the connections, then the broker."""
+        self.groups.stop()
+        for name in list(self.callers):
+            self.close(name)
+        await self.broker.close()
+        await self.restart()
+
     # -- time ----------------------------------------------------------------------------------------------------------
 
     def _at(self, when: int, callback: Callable[[], None]) -> Any:

@@ -217,6 +217,15 @@ async def test_a_restart_is_no_failure_of_a_member() -> None:
     assert world.fate(topic, 1) == 'available after 1 failure'
 
 
+async def test_a_clean_stop_is_no_failure_of_a_member_either() -> None:
+    world = await World.open()
+    topic = await taking(world, 'm')
+    await world.stop_and_start()
+    assert world.fate(topic, 0) == 'acquired m'
+    assert await world.beat('m', 1) == '2: a[0]'
+    assert await world.sign_off('m', 2, topic, 0) == [0, 0]
+
+
 async def test_after_a_restart_only_time_counts_until_a_member_is_seen() -> None:
     world = await World.open({'group.share.record.lock.duration.ms': '3600000'})
     topic = await taking(world, 'm', 'n')

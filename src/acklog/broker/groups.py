@@ -30,9 +30,9 @@ class Groups:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self._remembered = Remembered(broker.catalog)
-        presence = Presence(self._gone)
-        self._sessions = Sessions(broker, presence, self._remembered)
-        self.members = Members(broker, presence, self._remembered, self._sessions)
+        self._presence = Presence(self._gone)
+        self._sessions = Sessions(broker, self._presence, self._remembered)
+        self.members = Members(broker, self._presence, self._remembered, self._sessions)
 
     # -- groups --------------------------------------------------------------------------------------------------------
 
@@ -137,7 +137,11 @@ class Groups:
             await self._broker.deliveries.journal.written()
             await self._remembered.written()
 
-    # -- restart -------------------------------------------------------------------------------------------------------
+    # -- stop and restart ----------------------------------------------------------------------------------------------
+
+    def stop(self) -> None:
+        """The server is about to close the connections: that is no failure of the members (rule 7)."""
+        self._presence.stopped = True
 
     async def recover(self) -> None:
         """Take up the members and sessions from before a restart, which is no failure of theirs (rule 7)."""

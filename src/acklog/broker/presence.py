@@ -26,6 +26,7 @@ class Presence:
     """The connections of all members; `gone(key)` is called once when a member has lost its last one."""
 
     def __init__(self, gone: Callable[[SessionKey], None]) -> None:
+        self.stopped = False  # from then on connections are closed by the server, which says nothing of the members
         self._gone = gone
         self._callers: dict[SessionKey, list[Caller | None]] = {}  # by Use
         self._keys: dict[Caller, set[SessionKey]] = {}
@@ -70,6 +71,8 @@ class Presence:
                 keys.discard(key)
 
     def _closed(self, caller: Caller) -> None:
+        if self.stopped:
+            return
         for key in sorted(self._keys.pop(caller, ())):
             callers = self._callers.get(key)
             if callers is None:

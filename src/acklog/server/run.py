@@ -92,6 +92,7 @@ class Server:
         """Stop listening, answer who waits, finish what is under way, close everything cleanly."""
         if self._idle is not None:
             self._idle.cancel()
+        self.broker.groups.stop()
         for partition in self.broker.partitions.values():
             partition.end_waits()
         await self.listener.close(GRACE_S)
