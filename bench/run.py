@@ -127,9 +127,7 @@ def main() -> int:
         say('stopped; this is what there is')
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    print(
-        f'\n{_machine()}, medians of {rounds} round{"s" * (rounds > 1)}' + (', quick' if options.quick else '') + '\n'
-    )
+    print(f'\n{_machine()}; medians of {rounds} round{"s" * (rounds > 1)}{", quick" * options.quick}\n')
     print(render(benchmark.results))
     for failure in benchmark.failures:
         print(f'FAILED {failure}')

@@ -46,7 +46,7 @@ def test_others_have_the_records_of_a_killed_subscriber_at_once(shared: Shared, 
         assert load.until(lambda: load.checker.accepted > 0, 20)
         for _ in range(8):
             load.add_subscriber()
-            load.kill_subscriber(load.subscriber_at_work(records=5))
+            load.kill_subscriber_at_work(records=5)
             assert load.until(lambda: not load.checker.waiting_for_takeover(), 10), 'nobody has its records'
         assert load.finish()
         load.end_subscribers()

@@ -83,9 +83,9 @@ class MainJob:
         with Load(plan, self._server.address, self._folder) as load:
             load.prepare()
             load.begin()
+            begun, seconds = time.monotonic(), plan.records / plan.rate
             self._say(f'{plan.publishers} publishers publish, {plan.subscribers} subscribers take and sign off')
             load.until(lambda: load.checker.accepted > 0, TAKEOVER_TIMEOUT_S)
-            begun, seconds = time.monotonic(), plan.records / plan.rate
             self._watch_until(load, begun + seconds * FIRST_SUBSCRIBER_DIES)
             self._kill_a_subscriber(load)
             self._watch_until(load, begun + seconds * SERVER_DIES)
@@ -93,17 +93,16 @@ class MainJob:
             self._watch_until(load, begun + seconds * SECOND_SUBSCRIBER_DIES)
             self._kill_a_subscriber(load)
             outcome.complete = load.finish(FINISH_TIMEOUT_S + seconds)
-            outcome.publish_s = load.checker.latest_confirm_at - begun
-            outcome.work_s = load.checker.latest_accept_at - begun
+            outcome.publish_s = load.checker.confirms.latest - begun
+            outcome.work_s = load.checker.accepts.latest - begun
             self._hear_witnesses(load)
         outcome.tracebacks = self._server.tracebacks()
         outcome.stop_s = self._server.stop()
         return outcome
 
     def _kill_a_subscriber(self, load: Load) -> None:
-        victim = load.subscriber_at_work()
         before = len(load.checker.takeovers)
-        at = load.kill_subscriber(victim)
+        victim = load.kill_subscriber_at_work()
         held = load.checker.waiting_for_takeover()
         self._outcome.subscribers_killed += 1
         self._outcome.held_when_killed += held
@@ -116,17 +115,17 @@ class MainJob:
                 f'others had its first record {min(times) * 1000:.0f} ms, its last {max(times) * 1000:.0f} ms later'
             )
         joined = load.add_subscriber()
-        self._say(f'{joined.name} joins, {time.monotonic() - at:.1f} s after the kill')
+        self._say(f'{joined.name} joins')
 
     def _kill_the_server(self, load: Load) -> None:
         outcome, checker = self._outcome, load.checker
         killed_at = time.monotonic()
         outcome.restart_s = self._server.restart()
         self._say(f'kill -9 the server; ready again {outcome.restart_s:.2f} s after its new start')
-        again = time.monotonic() - outcome.restart_s  # what is confirmed after the new start, the new server confirmed
-        load.until(lambda: min(checker.latest_confirm_at, checker.latest_accept_at) > again, TAKEOVER_TIMEOUT_S)
-        outcome.confirmed_again_s = checker.latest_confirm_at - killed_at
-        outcome.accepted_again_s = checker.latest_accept_at - killed_at
+        checker.mark(time.monotonic() - outcome.restart_s)  # what is confirmed after that, the new server confirmed
+        load.until(lambda: bool(checker.confirms.first and checker.accepts.first), TAKEOVER_TIMEOUT_S)
+        outcome.confirmed_again_s = checker.confirms.first - killed_at
+        outcome.accepted_again_s = checker.accepts.first - killed_at
         self._say('publishers and subscribers go on')
 
     def _hear_witnesses(self, load: Load) -> None:

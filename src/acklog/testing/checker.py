@@ -43,6 +43,20 @@ class Accept(NamedTuple):
 
 
 @dataclass(slots=True)
+class Since:
+    """The first and the latest of what happened after a moment; 0 before there is any."""
+
+    moment: float
+    first: float = 0.0
+    latest: float = 0.0
+
+    def note(self, at: float) -> None:
+        if at > self.moment:
+            self.first = min(self.first or at, at)
+            self.latest = max(self.latest, at)
+
+
+@dataclass(slots=True)
 class Verdict:
     """What the checker found; `examples` holds some numbers of records for each kind of failure."""
 
@@ -84,7 +98,7 @@ class Checker:
         self._counts = Verdict()
         self._bad: dict[str, set[int]] = {'again': set(), 'twice': set(), 'damaged': set(), 'missing': set()}
         self.takeovers: list[float] = []  # s from the kill of a member until another had its record
-        self.latest_confirm_at = self.latest_accept_at = 0.0
+        self.mark(0.0)
         self._on = {
             'confirmed': self._on_confirmed,
             'failed': self._on_failed,
@@ -103,6 +117,10 @@ class Checker:
             handler = self._on.get(entry.what)
             if handler is not None:
                 handler(who, entry)
+
+    def mark(self, at: float) -> None:
+        """From now on `confirms` and `accepts` tell about what the workers heard after `at`."""
+        self.confirms, self.accepts = Since(at), Since(at)
 
     @property
     def confirmed(self) -> int:
@@ -169,7 +187,7 @@ class Checker:
             if self._confirmed.setdefault(record, place) != place or self._place.get(record, place) != place:
                 self._bad['twice'].add(record)
 
-        self.latest_confirm_at = max(self.latest_confirm_at, entry.at)
+        self.confirms.note(entry.at)
 
     def _on_failed(self, who: str, entry: Entry) -> None:
         self._failed.update(entry.records)
@@ -237,7 +255,7 @@ class Checker:
             latest = self._latest.get(record)
             if latest is not None:
                 self._check_same_delivery(record, latest)
-        self.latest_accept_at = max(self.latest_accept_at, entry.at)
+        self.accepts.note(entry.at)
 
     def _on_releasing(self, who: str, entry: Entry) -> None:
         for record in entry.records:

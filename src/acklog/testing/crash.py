@@ -96,13 +96,10 @@ class CrashTest:
         self._report.server_kills += 1
         if dies_while_starting:
             self._die_while_starting()
-        started = time.monotonic()
-        self._report.restarts.append(self._server.start())
         checker = load.checker
-        confirmed = load.until(
-            lambda: min(checker.latest_confirm_at, checker.latest_accept_at) > started, AGAIN_TIMEOUT_S
-        )
-        if not confirmed:
+        checker.mark(time.monotonic())
+        self._report.restarts.append(self._server.start())
+        if not load.until(lambda: bool(checker.confirms.first and checker.accepts.first), AGAIN_TIMEOUT_S):
             self._report.stalled.append(f'in round {number}')
         self._say(
             f'round {number}: lived {life:.2f} s, ready {self._report.restarts[-1]:.2f} s after its new start; '
@@ -110,9 +107,8 @@ class CrashTest:
         )
 
     def _kill_subscriber(self, load: Load) -> None:
-        victim = load.subscriber_at_work(wait_s=2.0)
         before = len(load.checker.takeovers)
-        load.kill_subscriber(victim)
+        load.kill_subscriber_at_work(wait_s=2.0)
         load.until(lambda: not load.checker.waiting_for_takeover(), TAKEOVER_TIMEOUT_S)
         self._report.not_taken_over += load.checker.waiting_for_takeover()
         self._report.takeovers += load.checker.takeovers[before:]

@@ -7,6 +7,7 @@ when its stdin is closed: cleanly, by `finish` and `end_subscribers`, or because
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import time
@@ -21,6 +22,7 @@ from acklog.testing.stock_client import configure_group, create_topic
 
 PUBLISHER_STRIDE = 1_000_000_000  # publisher n numbers its records from n times this
 WATCH_S = 0.05
+GLEAN_S = 1.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,39 +98,57 @@ class Load:
         self.subscribers.append(worker)
         return worker
 
+    def kill_subscriber_at_work(self, records: int = 20, wait_s: float = 5.0) -> Worker:
+        """kill -9 of a subscriber that has at least so many records in hand; of any one if there is none in time.
+
+        It is stopped first, so that it cannot sign them off between the look at its diary and the kill.
+        """
+        until = time.monotonic() + wait_s
+        victim = self.subscribers[0]
+        while time.monotonic() < until:
+            victim = self._subscriber_holding(records, until) or victim
+            victim.process.send_signal(signal.SIGSTOP)
+            self.watch()
+            if len(self.checker.held_by(victim.name)) >= records:
+                break
+            victim.process.send_signal(signal.SIGCONT)
+        self.kill_subscriber(victim)
+        return victim
+
     def kill_subscriber(self, worker: Worker) -> float:
         """kill -9. Returns when; what it held is watched from then on."""
-        worker.process.kill()
         at = time.monotonic()
+        worker.process.kill()
         worker.process.wait()
         self.subscribers.remove(worker)
         self._ended.append(worker)
-        self.watch()
+        self._read(worker)  # before the others' diaries: what they got since the kill was its
         self.checker.killed(worker.name, at)
         return at
 
-    def subscriber_at_work(self, records: int = 20, wait_s: float = 5.0) -> Worker:
-        """A subscriber that has at least so many records in hand just now; any one if there is none in time."""
-        until = time.monotonic() + wait_s
+    def _subscriber_holding(self, records: int, until: float) -> Worker | None:
         while time.monotonic() < until:
             self.watch()
             for worker in self.subscribers:
                 if len(self.checker.held_by(worker.name)) >= records:
                     return worker
             time.sleep(0.001)
-        return self.subscribers[0]
+        return None
 
     def watch(self) -> None:
         """Read what has been written into the diaries. Raises RuntimeError if a worker has ended by itself."""
         for worker in [*self.publishers, *self.subscribers, *self._ended]:
-            entries = worker.diary.read()
-            self.trouble.extend(f'{worker.name}: {entry.words}' for entry in entries if entry.what == 'trouble')
-            self.checker.feed(worker.name, entries)
+            self._read(worker)
         for worker in [*self.publishers, *self.subscribers]:
             code = worker.process.poll()
             if code:
                 words = (self.folder / f'{worker.name}.stderr').read_text(errors='replace')
                 raise RuntimeError(f'{worker.name} ended with {code}\n{words}')
+
+    def _read(self, worker: Worker) -> None:
+        entries = worker.diary.read()
+        self.trouble.extend(f'{worker.name}: {entry.words}' for entry in entries if entry.what == 'trouble')
+        self.checker.feed(worker.name, entries)
 
     def until(self, done: Callable[[], bool], timeout_s: float) -> bool:
         """Watch until `done()`; False when that takes longer than `timeout_s`."""
@@ -142,18 +162,23 @@ class Load:
             time.sleep(WATCH_S)
 
     def finish(self, timeout_s: float = 60.0) -> bool:
-        """Let the publishers finish, and wait until subscribers have signed all off. False if that takes too long.
+        """Let the publishers finish, and wait until all is signed off. False if that takes too long.
 
-        An accept that was never answered may have been applied; its record comes again within its lock's time, or
-        never.
+        An accept that was never answered may not have been applied; then its record is still its subscriber's. So, if
+        there are such, all subscribers leave, which gives back what they have, and a new one gets what there is.
         """
         deadline = time.monotonic() + timeout_s
-        for worker in self.publishers:
-            _close(worker.process.stdin)
+        if not self.plan.records:
+            for worker in self.publishers:
+                _close(worker.process.stdin)
         if not self.until(self._published, timeout_s) or not self.until(self._settled, deadline - time.monotonic()):
             return False
-        unanswered_until = min(deadline, time.monotonic() + self.plan.lock_ms / 1000 + 1)
-        self.until(lambda: not self.checker.unanswered() or time.monotonic() > unanswered_until, timeout_s)
+        if not self.checker.unanswered():
+            return True
+        self.end_subscribers()
+        self.add_subscriber()
+        looked = time.monotonic() + GLEAN_S
+        self.until(lambda: time.monotonic() > looked, GLEAN_S + 1)
         return self.until(self._settled, deadline - time.monotonic())
 
     def end_subscribers(self, timeout_s: float = 15.0) -> None:
