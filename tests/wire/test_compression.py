@@ -74,5 +74,5 @@ def test_an_unknown_compression() -> None:
 
 
 def test_lz4_blocks_are_independent_as_java_needs_them() -> None:
-    flags = compress('lz4', b'x' * 200_000)[4]
+    flags = compression.compress('lz4', b'x' * 200_000)[4]
     assert flags & 0x20
