@@ -12,7 +12,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 p
 # For one test: make test TESTS=tests/core/test_acquire.py
 TESTS ?=
 
-.PHONY: help demo test check venv demo-venv lint types layers format fuzz bench conformance docs docs-serve lock clean clean-venv
+.PHONY: help demo test check venv demo-venv lint types layers format bench crash conformance docs docs-serve lock clean clean-venv
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /  \1~/p' $(MAKEFILE_LIST) | awk -F'~' '{printf "%-14s %s\n", $$1, $$2}'
@@ -53,13 +53,20 @@ format: venv  ## format the code and mend what can be mended
 	$(BIN)/ruff check --fix-only -q .
 	$(BIN)/ruff format .
 
-bench: venv  ## compare with Apache Kafka on this machine, where Java and Maven are there
-	PATH="$(CURDIR)/$(BIN):$$PATH" bench/run $(BENCH)
+bench: venv  ## compare with Apache Kafka on this machine; a look: make bench BENCH=--quick
+	$(BIN)/python bench/run.py $(BENCH)
 
-conformance: venv  ## outside clients' suites: make conformance SUITES=folder BOOTSTRAP=host:port
+crash: venv  ## kill -9 of a server under load, again and again: make crash ROUNDS=50
+	$(BIN)/python -m acklog.testing.crash --rounds $(or $(ROUNDS),50)
+
+conformance: venv  ## outside clients' suites: make conformance SUITES=folder BOOTSTRAP=host:port [NAMES=...]
 	@test -n '$(SUITES)' && test -n '$(BOOTSTRAP)' || { \
-		echo 'usage: make conformance SUITES=folder-of-the-suites BOOTSTRAP=host:port [NAMES="confluent-share ..."]' >&2; exit 2; }
-	$(BIN)/python -m acklog.testing.conformance --suites '$(SUITES)' --bootstrap '$(BOOTSTRAP)' $(NAMES)
+		echo 'usage: make conformance SUITES=folder BOOTSTRAP=host:port [NAMES="confluent-share kafka-python"]' >&2; exit 2; }
+	@mkdir -p .cache; worst=0; for name in $(or $(NAMES),confluent-share confluent-client kafka-python aiokafka); do \
+		echo "== $$name"; \
+		JUNIT_XML=.cache/$$name.xml '$(SUITES)/run' $$name '$(BOOTSTRAP)' > .cache/$$name.log 2>&1; tail -n 1 .cache/$$name.log; \
+		'$(SUITES)/compare' $$name .cache/$$name.xml || worst=1; \
+	done; exit $$worst
 
 docs: venv  ## build the documentation into site/, strictly
 	$(BIN)/zensical build --clean --strict
