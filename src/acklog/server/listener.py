@@ -23,7 +23,7 @@ class Limits:
     request_bytes: int = 100 * 1024 * 1024
     answer_bytes: int = 64 * 1024 * 1024
     total_bytes: int = 512 * 1024 * 1024
-    requests_under_way: int = 200
+    requests_under_way: int = 5_000
     idle_ms: int = 600_000
 
 
