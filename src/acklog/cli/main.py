@@ -11,6 +11,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import click
 
@@ -29,6 +30,19 @@ COMMANDS = {
 }
 
 
+class _Root(LazyGroup):
+    """The command itself. What ends a command from outside is dealt with here, before click writes about it."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            return Exit.INTERRUPTED
+        except BrokenPipeError:
+            _forget_output()
+            return Exit.BROKEN_PIPE
+
+
 def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted and not ctx.resilient_parsing:
         import acklog
@@ -38,7 +52,7 @@ def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 
 
 @click.group(
-    cls=LazyGroup,
+    cls=_Root,
     lazy=COMMANDS,
     context_settings={'help_option_names': ['-h', '--help'], 'max_content_width': 100},
     epilog='Start with "acklog serve" in one terminal and "acklog subscribe hello-group hello" in another.',

@@ -152,8 +152,9 @@ class Cluster:
         deadline = Deadline(self.timeout)
         backoff = Backoff()
         while True:
+            node = await self.coordinator(group)
             try:
-                return await self.call(call, node=await self.coordinator(group), within=deadline.left())
+                return await self.call(call, node=node, within=deadline.left())
             except (Refused, Unreachable) as error:
                 self.forget_coordinator(group)
                 retriable = isinstance(error, Unreachable) or (

@@ -1,0 +1,163 @@
+"""The command line without a server: help, usage, typing errors, exit codes, start-up time."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+
+import pytest
+from tests.cli.run import acklog as run
+from tests.cli.run import acklog_process, environment, parse
+
+import acklog
+from acklog.cli.main import COMMANDS
+
+LEAVES = [
+    ['serve'],
+    *(['topic', name] for name in ('create', 'list', 'describe', 'config', 'delete')),
+    *(['group', name] for name in ('list', 'describe', 'lag', 'config', 'delete')),
+    ['publish'],
+    ['subscribe'],
+    ['completion'],
+]
+
+
+def test_version() -> None:
+    assert parse('--version') == (0, f'acklog {acklog.__version__}\n', '')
+
+
+def test_help_lists_all_commands() -> None:
+    ran = parse('--help')
+    assert ran.code == 0
+    assert all(f'  {name} ' in ran.out for name in COMMANDS)
+
+
+@pytest.mark.parametrize('path', LEAVES, ids=' '.join)
+def test_each_command_has_help_in_its_groups_words(path: list[str]) -> None:
+    ran = parse(*path, '-h')
+    assert (ran.code, ran.err) == (0, '')
+    assert 'Usage: acklog ' + ' '.join(path) in ran.out
+
+
+@pytest.mark.parametrize('name', COMMANDS)
+def test_the_lists_of_commands_say_what_the_commands_say(name: str) -> None:
+    import importlib
+
+    lazy = COMMANDS[name]
+    command = getattr(importlib.import_module(lazy.module), lazy.name)
+    assert command.name == name
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'said'),
+    [
+        (['tpic'], "No such command 'tpic'. Did you mean 'topic'?"),
+        (['topic', 'creat'], "No such command 'creat'. Did you mean 'create'?"),
+        (['publish', 't', '--rte', '5'], "No such option '--rte'. Did you mean '--rate'?"),
+        (['xyz'], 'There are serve, topic, '),
+        (['topic', 'describe'], "Missing argument 'NAME...'"),
+        (['topic', 'create', 't', '-p', '0'], '0 is not in the range'),
+        (['topic', 'create', 't', '-c', 'x'], "'x' is not NAME=VALUE"),
+        (['topic', 'config', 't', '=5'], "'=5' is not NAME=VALUE"),
+        (['publish', 't', '--rate', '0'], '0.0 is not in the range'),
+        (['publish', 't', '--acks', '2'], "'2' is not one of 'all', '1', '0'"),
+        (['publish', 't', '--key-separator', ''], 'must not be empty'),
+        (['subscribe', 'g'], "Missing argument 'TOPIC...'"),
+        (['subscribe', 'g', 't', '--from', 'whenever'], '\'whenever\' is not "earliest", "latest"'),
+        (['subscribe', 'g', 't', '--from', '2999-01-01'], 'is in the future'),
+        (['completion', 'tcsh'], "'tcsh' is not one of 'bash', 'zsh', 'fish'"),
+    ],
+    ids=lambda value: ' '.join(value) if isinstance(value, list) else '',
+)
+def test_what_is_wrong_is_said(arguments: list[str], said: str) -> None:
+    ran = parse(*arguments)
+    assert ran.code == 2
+    assert said in ' '.join(ran.err.split())
+
+
+@pytest.mark.parametrize('shell', ['bash', 'zsh', 'fish'])
+def test_completion(shell: str) -> None:
+    ran = parse('completion', shell)
+    assert ran.code == 0
+    assert '_ACKLOG_COMPLETE' in ran.out
+
+
+def test_completion_completes_commands_and_options() -> None:
+    env = {**environment('x'), '_ACKLOG_COMPLETE': 'bash_complete', 'COMP_WORDS': 'acklog topic d', 'COMP_CWORD': '2'}
+    code = 'from acklog.cli.main import main; main()'
+    done = subprocess.run([sys.executable, '-c', code], env=env, capture_output=True, text=True)
+    assert sorted(done.stdout.split()) == ['plain,delete', 'plain,describe']
+
+
+def test_destruction_needs_a_yes_where_nobody_can_be_asked() -> None:
+    for arguments in (['topic', 'delete', 'x'], ['group', 'delete', 'x']):
+        ran = run(*arguments)
+        assert ran.code == 2
+        assert 'say --yes' in ran.err
+
+
+def test_a_server_that_is_not_there_is_one_line_and_code_3() -> None:
+    with socket.socket() as taken:  # bound and not listening: nobody answers, and nobody else gets it
+        taken.bind(('127.0.0.1', 0))
+        address = f'127.0.0.1:{taken.getsockname()[1]}'
+        for arguments in (['topic', 'list'], ['publish', 't'], ['subscribe', 'g', 't']):
+            ran = acklog_process(*arguments, bootstrap=address, stdin=b'x\n')
+            assert (ran.code, ran.out) == (3, '')
+            assert ran.err == f'acklog: no server answers at {address}: the connection was refused\n'
+
+
+def test_bootstrap_by_option_before_or_behind_the_command_wins_over_the_environment() -> None:
+    assert '127.0.0.1:2' in run('topic', 'list', '-b', '127.0.0.1:2').err
+    assert '127.0.0.1:3' in run('-b', '127.0.0.1:3', 'topic', 'list').err
+    assert '127.0.0.1:2' in run('-b', '127.0.0.1:3', 'topic', 'list', '-b', '127.0.0.1:2').err
+
+
+def test_what_answers_but_is_no_kafka() -> None:
+    with socket.create_server(('127.0.0.1', 0)) as server:
+        server.settimeout(20)
+        address = f'127.0.0.1:{server.getsockname()[1]}'
+        process = subprocess.Popen(
+            [sys.executable, '-m', 'acklog', 'topic', 'list', '-b', address], stderr=subprocess.PIPE, text=True
+        )
+        connection, _ = server.accept()
+        connection.sendall(b'HTTP/1.1 400 Bad Request\r\n\r\n')
+        _, err = process.communicate(timeout=20)
+        connection.close()
+    assert process.returncode == 6
+    assert f'what answers at {address} does not speak the Kafka protocol' in err
+
+
+def test_an_address_that_is_none() -> None:
+    ran = run('topic', 'list', '-b', 'host:port')
+    assert (ran.code, ran.out) == (2, '')
+    assert "bootstrap='host:port' is not allowed" in ran.err
+
+
+def test_a_setting_that_is_not_allowed() -> None:
+    ran = run('serve', '--set', 'num.partitions=none')
+    assert ran.code == 2
+    assert ran.err.startswith("acklog: num.partitions='none' is not allowed")
+    ran = run('serve', '--log-level', 'loud')
+    assert ran.code == 2
+    assert "log.level='loud'" in ran.err
+
+
+def test_the_server_does_not_run_on_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, 'platform', 'win32')
+    ran = run('serve')
+    assert (ran.code, ran.out) == (6, '')
+    assert 'does not run on Windows' in ran.err
+
+
+# What help and `import acklog` must not load, since each costs more than all the rest.
+HEAVY = ('asyncio', 'kio', 'pyroaring', 'acklog.wire', 'acklog.client', 'acklog.server', 'acklog.broker', 'acklog.core')
+
+
+@pytest.mark.parametrize(
+    'code', ['import acklog', 'from acklog.cli.main import main; main(["--help"])'], ids=['import', 'help']
+)
+def test_nothing_heavy_is_imported(code: str) -> None:
+    check = f'{code}\nimport sys\nsys.exit(",".join(m for m in {HEAVY} if m in sys.modules) or None)'
+    done = subprocess.run([sys.executable, '-c', check], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, '')
