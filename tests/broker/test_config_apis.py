@@ -42,7 +42,8 @@ async def test_describe_in_every_version(world: World, version: int) -> None:
     for kind, name, table in ((TOPIC, 'orders', TOPIC_TABLE), (GROUP, 'any', GROUP_TABLE), (BROKER, '0', BROKER_TABLE)):
         result = await described(world, version, kind, name)
         assert (result['error_code'], result['resource_name'], result['resource_type']) == (0, name, kind)
-        assert {entry['name'] for entry in result['configs']} == set(table)
+        listeners = {'listeners', 'advertised.listeners'} if kind == BROKER else set()
+        assert {entry['name'] for entry in result['configs']} == {*table, *listeners}
         assert not any(entry['is_sensitive'] or entry['synonyms'] for entry in result['configs'])
 
 
@@ -88,6 +89,11 @@ async def test_static_configs_are_read_only(world: World) -> None:
         'node.id': True,
         'num.partitions': False,
     }
+
+
+async def test_where_tools_look_for_the_address(world: World) -> None:
+    found = await world.configs(BROKER, '0', 'advertised.listeners')
+    assert found == {'advertised.listeners': ('PLAINTEXT://127.0.0.1:9092', 4)}
 
 
 async def test_the_resource_of_all_nodes_shows_what_was_set_for_all(world: World) -> None:

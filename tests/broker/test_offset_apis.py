@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -140,6 +141,11 @@ async def test_records_are_deleted(world: World, version: int) -> None:
     assert await offset(world, BASE) == (0, -1, -1)
     await world.append('orders', BASE)
     assert await offset(world, BASE) == (0, BASE, 13)
+
+
+async def test_who_asks_behind_a_deletion_sees_it(world: World) -> None:
+    deleted, found = await asyncio.gather(delete(world, 5), offset(world, EARLIEST))
+    assert (deleted, found) == ((0, 5), (0, -1, 5))
 
 
 async def test_records_that_cannot_be_deleted(world: World) -> None:

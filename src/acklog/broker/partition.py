@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from acklog.errors import Closed
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 class Partition:
     """A partition of a topic that this node owns."""
 
-    __slots__ = ('deliveries', 'index', 'log', 'topic_id', 'topic_name', 'waiters')
+    __slots__ = ('_truncating', 'deliveries', 'index', 'log', 'topic_id', 'topic_name', 'waiters')
 
     def __init__(self, topic_name: str, topic_id: bytes, index: int, log: Log) -> None:
         self.topic_name = topic_name
@@ -24,6 +25,7 @@ class Partition:
         self.log = log
         self.deliveries: dict[int, ShareDelivery] = {}  # by group incarnation
         self.waiters: dict[Waiter, None] = {}  # plain fetches that wait for records
+        self._truncating: asyncio.Lock | None = None
         log.listen(self._grown)
 
     def _grown(self) -> None:
@@ -37,6 +39,24 @@ class Partition:
     async def append(self, batches: bytes | bytearray | memoryview, now: int, durability: Durability) -> Appended:
         """See `Log.append`."""
         return await self.log.append(batches, now, durability)
+
+    async def truncate_before(self, offset: int) -> int:
+        """DeleteRecords: the log begins at `offset` (at most its visible end), whoever is owed what was below. Returns
+        the start. Raises LogError."""
+        if self._truncating is None:
+            self._truncating = asyncio.Lock()
+        async with self._truncating:
+            before = self.log.start
+            start = await self.log.truncate_before(offset)
+            if start > before:
+                self.log_started_at(start)
+            return start
+
+    async def truncated(self) -> None:
+        """Wait for the truncations under way: a client that asks for the start behind one expects the new one."""
+        if self._truncating is not None:
+            async with self._truncating:
+                return
 
     def owed_from(self) -> int | None:
         """The smallest offset that some group is still owed; None if none is (rule 8)."""

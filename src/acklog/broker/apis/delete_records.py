@@ -47,11 +47,9 @@ async def _delete(broker: Broker, caller: Caller, name: str, index: int, offset:
         offset = partition.log.visible_end
     if not 0 <= offset <= partition.log.visible_end:
         raise Refused(ErrorCode.OFFSET_OUT_OF_RANGE, f'There are no records up to offset {offset}.')
-    if offset > partition.log.start:
-        await partition.log.truncate_before(offset)
-        partition.log_started_at(partition.log.start)
-        await broker.deliveries.journal.written()
-    return partition.log.start
+    start = await partition.truncate_before(offset)
+    await broker.deliveries.journal.written()
+    return start
 
 
 API = Api(21, 'DeleteRecords', (0, 2), handle)

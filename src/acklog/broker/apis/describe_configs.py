@@ -62,7 +62,7 @@ def _entries(broker: Broker, caller: Caller, entry: Any, words: dict[str, bool])
         if name == CLUSTER:
             return _for_all_nodes(broker, keys, words)
         check_node(broker, name, 'Broker')
-        return list(config_entries(broker.settings, BROKER, keys, **words))
+        return [*config_entries(broker.settings, BROKER, keys, **words), *_listeners(broker, keys, words)]
     raise Refused(ErrorCode.INVALID_REQUEST, f'Unsupported resource type: {kind}')
 
 
@@ -73,6 +73,17 @@ def _topic(broker: Broker, caller: Caller, name: str) -> HasConfigs:
     if topic is None:
         raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
     return topic
+
+
+def _listeners(broker: Broker, keys: Any, words: dict[str, bool]) -> list[dict[str, Any]]:
+    """Where the node is reached, under Kafka's names and in its form, for tools that look there."""
+    address = f'PLAINTEXT://{broker.node.host}:{broker.node.port}'
+    entries = []
+    for name, own in (('listeners', 'listen'), ('advertised.listeners', 'advertise')):
+        if not keys or name in keys:
+            entry = config_entry(BROKER[own], [Synonym(name, address, Source.STATIC_BROKER)], **words)
+            entries.append(entry | {'name': name})
+    return entries
 
 
 def _for_all_nodes(broker: Broker, keys: Any, words: dict[str, bool]) -> list[dict[str, Any]]:

@@ -51,6 +51,7 @@ async def handle(broker: Broker, caller: Caller, version: int, request: Any) -> 
                 if times[index] > 1:
                     raise Refused(ErrorCode.INVALID_REQUEST, 'A partition must appear at most once.')
                 partition = _partition(broker, caller, entry.name, wanted)
+                await partition.truncated()
                 found = await _find(partition, wanted.timestamp, version, committed=committed)
             except (Refused, LogError, BatchError) as error:
                 answers[index] = {'partition_index': index, 'error_code': answer_to(error)[0]} | Found()._asdict()
