@@ -24,6 +24,7 @@ from acklog.wire.record_batch import NewRecord, build
 NOW = 1_700_000_000_000
 KEYS = {
     'metadata': 3,
+    'api_versions': 18,
     'list_offsets': 2,
     'find_coordinator': 10,
     'create_topics': 19,

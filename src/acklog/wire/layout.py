@@ -13,7 +13,19 @@ from collections.abc import Iterator
 from types import UnionType
 from typing import Any, NamedTuple, get_args, get_origin
 
-REQUEST, RESPONSE = 'request', 'response'
+from acklog.wire.newer import NEWER, REQUEST, RESPONSE, newest
+
+__all__ = [
+    'REQUEST',
+    'RESPONSE',
+    'Field',
+    'Structure',
+    'all_structures',
+    'minimum',
+    'of_entity',
+    'of_message',
+    'versions',
+]
 
 # Fewest bytes that a field of this kind takes; those of texts and bytes are 1 (compact) or more.
 _SIZES = {
@@ -73,22 +85,24 @@ _STRUCTURES: dict[type[Any], Structure] = {}
 
 @functools.cache
 def of_message(api_key: int, version: int, direction: str) -> Structure:
-    """The message of this version. `direction`: REQUEST or RESPONSE. Raises LookupError if kio has none."""
+    """The message of this version. `direction`: REQUEST or RESPONSE. Raises LookupError where it is not known."""
     from kio.index import KioIndexError, load_request_schema, load_response_schema
 
     load = load_request_schema if direction == REQUEST else load_response_schema
     try:
         return of_entity(load(api_key, version))
     except KioIndexError as error:
+        if (entity := NEWER.get((api_key, version, direction))) is not None:
+            return of_entity(entity())
         raise LookupError(f'no {direction} of API {api_key} in version {version}') from error
 
 
 def versions(api_key: int) -> range:
-    """The versions of an API that kio knows. Raises LookupError for an unknown one."""
+    """The versions of an API whose messages are known. Raises LookupError for an unknown API."""
     from kio.schema.index import api_key_map, schema_name_map
 
     known = schema_name_map[api_key_map[api_key]]
-    return range(min(known), max(known) + 1)
+    return range(min(known), max(*known, newest(api_key)) + 1)
 
 
 def of_entity(entity: type[Any]) -> Structure:
