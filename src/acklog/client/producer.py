@@ -95,7 +95,12 @@ class Producer:
     ) -> Published:
         """Publish one record and wait until the server has confirmed it. Parameters and errors as `send`."""
         future = await self.send(topic, value, key=key, headers=headers, timestamp=timestamp, partition=partition)
-        return await future
+        try:
+            return await future
+        except Exception as error:
+            if self._failure is error:  # it is told here: `flush` need not tell it again
+                self._failure = None
+            raise
 
     async def send(
         self,

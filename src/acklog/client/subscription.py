@@ -39,6 +39,7 @@ from acklog.wire.acknowledgements import ACCEPT, REJECT, RELEASE
 from acklog.wire.error_code import ErrorCode
 
 ANSWER_GRACE = 1.0  # seconds that an empty answer may come later than asked for
+LOOK_AGAIN = 0.1  # seconds between questions where the partitions are
 MOST_FAILURES = 1000  # kept until `flush` raises them
 
 
@@ -173,8 +174,7 @@ class Subscription:
         change = asyncio.create_task(self._membership.changed.wait())
         waiting: list[asyncio.Task[Any]] = [*tasks] if tasks else [change]
         try:
-            grace = ANSWER_GRACE if tasks else 0.0  # the server waits that long itself
-            await asyncio.wait(waiting, timeout=max(0.0, left) + grace, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(waiting, timeout=self._patience(tasks, left), return_when=asyncio.FIRST_COMPLETED)
         finally:
             change.cancel()
         records: list[Received] = []
@@ -183,6 +183,12 @@ class Subscription:
                 task, link.fetching = link.fetching, None
                 records += await self._collect(link, task)
         return records
+
+    def _patience(self, tasks: Sequence[asyncio.Task[Fetched]], left: float) -> float:
+        left = max(0.0, left)
+        if tasks:
+            return left + ANSWER_GRACE  # the server waits that long itself
+        return min(left, LOOK_AGAIN) if self._membership.assignment else left  # there is something, but where?
 
     async def _collect(self, link: ShareLink, task: asyncio.Task[Fetched]) -> list[Received]:
         self._note_failures(link)
@@ -305,7 +311,7 @@ class Subscription:
         assigned = {(id_, index) for id_, indexes in self._membership.assignment.items() for index in indexes}
         now = asyncio.get_running_loop().time()
         if not assigned <= self._leaders.keys() and now >= self._look_again:
-            self._look_again = now + 0.1
+            self._look_again = now + LOOK_AGAIN
             await self._look(assigned)
         by_node: dict[int, set[Key]] = {}
         for key in assigned:
