@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 
 from acklog.client.share_session import Key, Limits, ShareSession
-from acklog.client.unsettled import Decision
 from acklog.wire import share_fetch
 from acklog.wire.acknowledgements import ACCEPT
 from acklog.wire.error_code import ErrorCode
@@ -20,9 +19,9 @@ def session() -> ShareSession:
 
 
 def accepted(session: ShareSession, key: Key, *offsets: int) -> None:
-    session.of(key).open.update(offsets)
+    session.taken(key, offsets, (), ())
     for offset in offsets:
-        assert session.of(key).decide(offset, Decision(ACCEPT))
+        assert session.of(key).decide(offset, ACCEPT)
 
 
 def listed(request: share_fetch.Request) -> dict[Key, list[object]]:
@@ -62,10 +61,10 @@ def test_a_partition_that_is_only_acknowledged_is_forgotten_at_once() -> None:
     s = session()
     s.fetch({(T1, 0)}, LIMITS)
     s.advanced(0, None)
-    s.of((T1, 0)).open.add(1)
+    s.taken((T1, 0), [1], (), ())
     assert forgotten(s.fetch((), LIMITS)) == {(T1, 0)}
     s.advanced(0, None)
-    s.of((T1, 0)).decide(1, Decision(ACCEPT))
+    s.of((T1, 0)).decide(1, ACCEPT)
     request = s.fetch((), LIMITS)
     assert (listed(request), forgotten(request)) == ({(T1, 0): [(1, 1, ACCEPTED, None)]}, {(T1, 0)})
 
@@ -85,8 +84,8 @@ def test_after_a_session_error_a_new_session_is_opened_and_nothing_is_held() -> 
     s = session()
     s.fetch({(T1, 0)}, LIMITS)
     s.advanced(0, None)
-    s.of((T1, 0)).open.update((1, 2))
-    s.of((T1, 0)).decide(1, Decision(ACCEPT))
+    s.taken((T1, 0), [1, 2], (), ())
+    s.of((T1, 0)).decide(1, ACCEPT)
     s.fetch({(T1, 0)}, LIMITS)
     assert not s.advanced(ErrorCode.SHARE_SESSION_NOT_FOUND, None)
     assert (s.epoch, s.held, [f.first for f in s.failures]) == (0, 0, [1])
@@ -128,3 +127,31 @@ def test_the_epoch_comes_round_to_one() -> None:
     s.epoch = (1 << 31) - 1
     s.advanced(0, None)
     assert s.epoch == 1
+
+
+def test_what_is_refused_together_is_told_again_by_fetch() -> None:
+    s = session()
+    s.fetch({(T1, 0)}, LIMITS)
+    s.advanced(0, None)
+    accepted(s, (T1, 0), 1, 2)
+    accepted(s, (T1, 0), 3)
+    assert listed(s.fetch({(T1, 0)}, LIMITS)) == {(T1, 0): [(1, 2, ACCEPTED, None), (3, 3, ACCEPTED, None)]}
+    s.advanced(0, None)
+    s.settled((T1, 0), ErrorCode.INVALID_RECORD_STATE, None)
+    assert (s.failures, s.has_decisions) == ([], True)
+    answers = {3: ErrorCode.NONE, 1: ErrorCode.INVALID_RECORD_STATE}
+    for offset, answer in answers.items():
+        ((first, *_),) = listed(s.fetch({(T1, 0)}, LIMITS))[T1, 0]  # type: ignore[misc]
+        assert first == offset
+        s.advanced(0, None)
+        s.settled((T1, 0), answer, None)
+    assert [(failure.first, failure.last) for failure in s.failures] == [(1, 2)]
+    assert not s.has_decisions
+
+
+def test_gaps_and_what_cannot_be_read_are_told_without_being_asked() -> None:
+    s = session()
+    s.fetch({(T1, 0)}, LIMITS)
+    s.advanced(0, None)
+    s.taken((T1, 0), [1], [(2, 9)], [(10, 11)])
+    assert listed(s.fetch({(T1, 0)}, LIMITS)) == {(T1, 0): [(2, 9, b'\0', None), (10, 11, b'\2', None)]}

@@ -121,6 +121,22 @@ async def test_a_lock_that_has_run_out(client: Client, topic: MakeTopic) -> None
         )
 
 
+async def test_a_lock_that_has_run_out_takes_no_others_along(client: Client, topic: MakeTopic) -> None:
+    name = await topic(share_record_lock_duration_ms=1000)
+    await publish(client, name, *(b'%d' % number for number in range(4)))
+    async with client.subscribe(name, [name], strict=True, max_records=2, tell_after=60) as subscription:
+        early = await take(subscription, 2)
+        await asyncio.sleep(0.6)
+        late = await take(subscription, 2)
+        await asyncio.sleep(0.6)
+        for record in (*early, *late):
+            subscription.accept(record)
+        with pytest.raises(AcknowledgementsRefused) as caught:
+            await subscription.flush()
+        assert [(failure.first, failure.last) for failure in caught.value.failures] == [(0, 1)]
+        assert [(record.offset, record.deliveries) for record in await take(subscription, 2)] == [(0, 2), (1, 2)]
+
+
 async def test_a_renewed_lock_does_not_run_out(client: Client, topic: MakeTopic) -> None:
     name = await topic(share_record_lock_duration_ms=1000)
     await publish(client, name, b'a')

@@ -17,9 +17,8 @@ from acklog.client.connection import Connection
 from acklog.client.errors import Disconnected, TimedOut, Unreachable, Unsupported, error_code, refusal
 from acklog.client.received import Received, sort_out
 from acklog.client.share_session import OPEN, Key, Limits, ShareSession
-from acklog.client.unsettled import Decision
 from acklog.wire import share_acknowledge, share_fetch
-from acklog.wire.acknowledgements import RELEASE, RENEW
+from acklog.wire.acknowledgements import RENEW
 from acklog.wire.error_code import ErrorCode
 
 PASSING = (Disconnected, TimedOut, Unreachable)
@@ -73,8 +72,7 @@ class ShareLink:
     async def acknowledge(self) -> None:
         """Tell the server all that was decided. Raises the connection's errors; then it is told again next time."""
         async with self._turn:
-            if self.session.has_decisions and self.session.epoch != OPEN:
-                await self._send_acks(self.session.acknowledge())
+            await self._tell_all()
 
     async def close(self) -> None:
         """Tell what was decided and end the session: the server takes back at once what is still held."""
@@ -82,6 +80,7 @@ class ShareLink:
             if self.session.epoch == OPEN:
                 return
             try:
+                await self._tell_all()
                 await self._send_acks(self.session.acknowledge(close=True))
             except PASSING:
                 self.session.lost(ErrorCode.NETWORK_EXCEPTION)
@@ -138,11 +137,7 @@ class ShareLink:
         assert not isinstance(partition.records, list | tuple)  # only what is to be encoded comes in pieces
         name = self._names.get(key[0], '')
         found = sort_out(name, key[1], partition.records or b'', partition.acquired)  # type: ignore[arg-type]
-        unsettled = self.session.of(key)
-        unsettled.open.update(record.offset for record in found.records)
-        unsettled.gaps += found.gaps
-        for first, last in found.unreadable:
-            unsettled.decided.update(dict.fromkeys(range(first, last + 1), Decision(RELEASE)))
+        self.session.taken(key, [r.offset for r in found.records], found.gaps, found.unreadable)
         return found.records
 
     def _elsewhere(self, key: Key, partition: share_fetch.PartitionResponse) -> bool:
@@ -152,6 +147,10 @@ class ShareLink:
         if code in _MOVED:
             return True
         raise refusal(code, f'{self._names.get(key[0], key[0])}[{key[1]}]', partition.error_message)
+
+    async def _tell_all(self) -> None:
+        while self.session.has_decisions and self.session.epoch != OPEN:
+            await self._send_acks(self.session.acknowledge())
 
     async def _send_acks(self, request: share_acknowledge.Request) -> None:
         connection = await self.connection()

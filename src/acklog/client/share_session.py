@@ -6,6 +6,9 @@ error, after which a new session is opened; what was held in the old one is no l
 
 A request whose answer never came may have been carried out. Its acknowledgements are sent once more in the next one,
 so that they are not lost when it was not; the server passes over those that it knows.
+
+A server takes all acknowledgements that a request has for a partition, or none. So when it refuses them because a lock
+had run out, those from other fetches are told again, each fetch's on their own: only what has run out is lost.
 """
 
 from __future__ import annotations
@@ -15,9 +18,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from acklog.client.errors import AcknowledgementFailure, error_code
-from acklog.client.unsettled import Unsettled
+from acklog.client.unsettled import Decision, Told, Unsettled
 from acklog.wire import share_acknowledge, share_fetch
-from acklog.wire.acknowledgements import GAP, Acknowledgement
+from acklog.wire.acknowledgements import GAP, RELEASE, Acknowledgement
 from acklog.wire.error_code import ErrorCode
 
 Key = tuple[uuid.UUID, int]  # topic id, partition
@@ -52,7 +55,9 @@ class ShareSession:
         self.partitions: frozenset[Key] = frozenset()
         self.failures: list[AcknowledgementFailure] = []
         self._unsettled: dict[Key, Unsettled] = {}
-        self._sent: dict[Key, list[Acknowledgement]] = {}
+        self._sent: dict[Key, list[Told]] = {}
+        self._apart: dict[Key, list[list[Told]]] = {}  # refused together: to be told one after the other
+        self.fetches = 0  # how many have brought something
 
     # --- what is held
 
@@ -68,7 +73,23 @@ class ShareSession:
     @property
     def has_decisions(self) -> bool:
         """Whether there is something to tell the server."""
-        return any(unsettled.decided or unsettled.gaps for unsettled in self._unsettled.values())
+        held = self._unsettled.values()
+        return bool(self._apart) or any(unsettled.decided or unsettled.gaps for unsettled in held)
+
+    def taken(
+        self,
+        key: Key,
+        offsets: Iterable[int],
+        gaps: Iterable[tuple[int, int]],
+        unreadable: Iterable[tuple[int, int]],
+    ) -> None:
+        """A fetch has brought these records of a partition. Gaps are told as such, what cannot be read is released."""
+        self.fetches += 1
+        unsettled = self.of(key)
+        unsettled.open.update(dict.fromkeys(offsets, self.fetches))
+        unsettled.gaps += [(first, last, self.fetches) for first, last in gaps]
+        for first, last in unreadable:
+            unsettled.decided.update(dict.fromkeys(range(first, last + 1), Decision(RELEASE, None, self.fetches)))
 
     # --- requests
 
@@ -110,10 +131,17 @@ class ShareSession:
         return share_acknowledge.Request(self.group, self.member, self.epoch, True, _topics(ranges))
 
     def _take_acks(self) -> dict[Key, list[Acknowledgement]]:
-        self._sent = {key: taken for key, unsettled in self._unsettled.items() if (taken := unsettled.take())}
-        for key in [key for key, unsettled in self._unsettled.items() if not unsettled.open]:
-            del self._unsettled[key]
-        return self._sent
+        self._sent = {}
+        for key, groups in list(self._apart.items()):
+            self._sent[key] = groups.pop()
+            if not groups:
+                del self._apart[key]
+        for key, unsettled in list(self._unsettled.items()):
+            if key not in self._sent and (told := unsettled.take()):
+                self._sent[key] = told
+            if not unsettled.open and not unsettled.decided:
+                del self._unsettled[key]
+        return {key: [each.ack for each in told] for key, told in self._sent.items()}
 
     # --- answers
 
@@ -121,7 +149,8 @@ class ShareSession:
         """An answer came, with this error for the request as a whole; False if the session is gone."""
         code = error_code(error)
         if code in SESSION_ERRORS:
-            self._refused(self._sent, code, message)
+            for key, told in self._sent.items():
+                self._refused(key, told, code, message)
             self.lost(code)
             return False
         self.epoch = 1 if self.epoch == _HIGHEST_EPOCH else self.epoch + 1
@@ -132,33 +161,43 @@ class ShareSession:
     def settled(self, key: Key, error: int, message: str | None) -> None:
         """What the server said to the acknowledgements of a partition."""
         sent = self._sent.pop(key, None)
-        if error and sent:
-            self._refused({key: sent}, error_code(error), message)
+        if not error or not sent:
+            return
+        code = error_code(error)
+        by_fetch: dict[int, list[Told]] = {}
+        for told in sent:
+            by_fetch.setdefault(told.taken, []).append(told)
+        if code is ErrorCode.INVALID_RECORD_STATE and len(by_fetch) > 1:
+            self._apart.setdefault(key, []).extend(by_fetch.values())
+        else:
+            self._refused(key, sent, code, message)
 
     def unanswered(self) -> None:
         """The request was not, or may not have been, carried out: tell the acknowledgements again with the next one,
         and all partitions."""
-        for key, acks in self._sent.items():
-            self.of(key).put_back(acks)
+        for key, told in self._sent.items():
+            self.of(key).put_back(told)
         self._sent = {}
         self.partitions = frozenset()
 
     def lost(self, code: ErrorCode) -> None:
         """The session is gone, and with it all that was held; the next request opens another one."""
         for key, unsettled in self._unsettled.items():
-            self._refused({key: unsettled.take()}, code, None)
+            self._refused(key, unsettled.take(), code, None)
+        for key, groups in self._apart.items():
+            for told in groups:
+                self._refused(key, told, code, None)
         self._unsettled.clear()
+        self._apart.clear()
         self._sent = {}
         self.partitions = frozenset()
         self.epoch = OPEN
 
-    def _refused(self, acks: Mapping[Key, Iterable[Acknowledgement]], code: ErrorCode, message: str | None) -> None:
-        self.failures += [
-            AcknowledgementFailure(self._names.get(key[0], str(key[0])), key[1], first, last, code, message or '')
-            for key, told in acks.items()
-            for first, last, types, _ in told
-            if types[0] != GAP
-        ]
+    def _refused(self, key: Key, told: Iterable[Told], code: ErrorCode, message: str | None) -> None:
+        topic = self._names.get(key[0], str(key[0]))
+        for (first, last, types, _), _ in told:
+            if types[0] != GAP:
+                self.failures.append(AcknowledgementFailure(topic, key[1], first, last, code, message or ''))
 
 
 def _topics(partitions: Mapping[Key, Sequence[Acknowledgement]]) -> list[share_fetch.Topic]:

@@ -33,7 +33,6 @@ from acklog.client.membership import Membership
 from acklog.client.received import Received
 from acklog.client.share_link import PASSING, Fetched, ShareLink
 from acklog.client.share_session import Key, Limits
-from acklog.client.unsettled import Decision
 from acklog.errors import AcklogError
 from acklog.wire.acknowledgements import ACCEPT, REJECT, RELEASE
 from acklog.wire.error_code import ErrorCode
@@ -206,15 +205,15 @@ class Subscription:
 
     def accept(self, record: Received) -> None:
         """It is done: it is never delivered to this group again."""
-        self._decide(record, Decision(ACCEPT))
+        self._decide(record, ACCEPT)
 
     def reject(self, record: Received) -> None:
         """It cannot be processed by anybody: it is not delivered again."""
-        self._decide(record, Decision(REJECT))
+        self._decide(record, REJECT)
 
     def release(self, record: Received) -> None:
         """Hand it back: it is delivered again at once, or after the group's backoff."""
-        self._decide(record, Decision(RELEASE))
+        self._decide(record, RELEASE)
 
     async def release_at(self, record: Received, when: datetime | int) -> None:
         """Hand it back to be delivered again at a time named: a datetime with a time zone, or ms since 1970.
@@ -228,7 +227,7 @@ class Subscription:
         link, _ = self._holder(record)
         if link is not None:
             await link.check_release_at()
-        self._decide(record, Decision(RELEASE, when))
+        self._decide(record, RELEASE, when)
 
     async def release_after(self, record: Received, seconds: float) -> None:
         """Hand it back to be delivered again after so many seconds by this machine's clock; as `release_at`."""
@@ -264,11 +263,11 @@ class Subscription:
     def _holder(self, record: Received) -> tuple[ShareLink | None, Key | None]:
         return self._holders.get((record.topic, record.partition), (None, None))
 
-    def _decide(self, record: Received, decision: Decision) -> None:
+    def _decide(self, record: Received, type_: int, release_at: int | None = None) -> None:
         if self._closed:
             raise ClientClosed('the subscription was closed')
         link, key = self._holder(record)
-        if link is None or key is None or not link.session.of(key).decide(record.offset, decision):
+        if link is None or key is None or not link.session.of(key).decide(record.offset, type_, release_at):
             self._failures.append(
                 AcknowledgementFailure(
                     record.topic,

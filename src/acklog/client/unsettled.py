@@ -14,59 +14,71 @@ from acklog.wire.acknowledgements import GAP, Acknowledgement
 
 
 class Decision(NamedTuple):
-    """What is to become of a record: one of the acknowledgement types, and for a release the time in ms, or None."""
+    """What is to become of a record: one of the acknowledgement types, and for a release the time in ms, or None.
+
+    `taken`: number of the fetch that brought it. What one fetch brought has one lock, which runs out for all of it."""
 
     type: int
-    release_at: int | None = None
+    release_at: int | None
+    taken: int
+
+
+class Told(NamedTuple):
+    """An acknowledgement, and the fetch that its records came with."""
+
+    ack: Acknowledgement
+    taken: int
 
 
 class Unsettled:
     """The records of one partition that are held by one share session."""
 
     def __init__(self) -> None:
-        self.open: set[int] = set()
+        self.open: dict[int, int] = {}  # offset -> number of the fetch
         self.decided: dict[int, Decision] = {}
-        self.gaps: list[tuple[int, int]] = []
+        self.gaps: list[tuple[int, int, int]] = []  # first, last, number of the fetch
 
-    def decide(self, offset: int, decision: Decision) -> bool:
+    def decide(self, offset: int, type_: int, release_at: int | None = None) -> bool:
         """Note a decision, which replaces an earlier one that was not sent yet; False if the record is not held."""
         if offset in self.open:
-            self.open.discard(offset)
-        elif offset not in self.decided:
+            taken = self.open.pop(offset)
+        elif offset in self.decided:
+            taken = self.decided[offset].taken
+        else:
             return False
-        self.decided[offset] = decision
+        self.decided[offset] = Decision(type_, release_at, taken)
         return True
 
-    def take(self) -> list[Acknowledgement]:
+    def take(self) -> list[Told]:
         """All that is to be told, as ranges in order; it counts as told."""
-        ranges = [(first, last, Decision(GAP)) for first, last in self.gaps]
+        ranges = [(first, last, Decision(GAP, None, taken)) for first, last, taken in self.gaps]
         ranges += [(offset, offset, decision) for offset, decision in self.decided.items()]
         self.gaps.clear()
         self.decided.clear()
         return joined(sorted(ranges))
 
-    def put_back(self, acknowledgements: Iterable[Acknowledgement]) -> None:
+    def put_back(self, told: Iterable[Told]) -> None:
         """Those could not be told: they are still to be."""
-        for first, last, types, release_at in acknowledgements:
+        for (first, last, types, release_at), taken in told:
             if types[0] == GAP:
-                self.gaps.append((first, last))
+                self.gaps.append((first, last, taken))
                 continue
             for offset in range(first, last + 1):
-                self.decided.setdefault(offset, Decision(types[0], release_at))
+                self.decided.setdefault(offset, Decision(types[0], release_at, taken))
 
 
-def joined(ranges: Sequence[tuple[int, int, Decision]]) -> list[Acknowledgement]:
+def joined(ranges: Sequence[tuple[int, int, Decision]]) -> list[Told]:
     """Sorted ranges as acknowledgements, neighbours with the same decision as one."""
-    acks: list[Acknowledgement] = []
-    before: tuple[int, int, Decision] | None = None
+    joint: list[tuple[int, int, Decision]] = []
     for first, last, decision in ranges:
-        if before is not None and before[1] + 1 == first and before[2] == decision:
-            before = before[0], last, decision
-            acks.pop()
+        if joint and joint[-1][1] + 1 == first and joint[-1][2] == decision:
+            joint[-1] = (joint[-1][0], last, decision)
         else:
-            before = first, last, decision
-        acks.append((before[0], last, bytes([decision.type]), decision.release_at))
-    return acks
+            joint.append((first, last, decision))
+    return [
+        Told((first, last, bytes([decision.type]), decision.release_at), decision.taken)
+        for first, last, decision in joint
+    ]
 
 
 def without(ranges: Iterable[tuple[int, int]], offsets: Sequence[int]) -> list[tuple[int, int]]:
