@@ -7,6 +7,7 @@ It has no sockets and no clock: the server gives it an opener for logs, a clock 
 from __future__ import annotations
 
 import contextlib
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,7 @@ class Node:
     host: str = '127.0.0.1'
     port: int = 9092
     cluster_id: str = ''
+    directory: str = ''  # of everything durable: a whole path
 
 
 class Broker:
@@ -52,12 +54,14 @@ class Broker:
         self.settings: Settings = catalog.settings
         self.clock = clock
         self.timer = timer
-        self.node = Node(cluster_id=catalog.cluster_id)
+        directory = os.path.abspath(self.settings.text('data'))
+        self.node = Node(cluster_id=catalog.cluster_id, directory=directory)
         self.partitions: dict[tuple[bytes, int], Partition] = {}
         self.deliveries = Deliveries(self, journal)
         self.groups = Groups(self)
         self.fetch_sessions = FetchSessions(self.settings.integer('max.incremental.fetch.session.cache.slots'))
         self.retention = Retention(self, self.settings.integer('log.retention.check.interval.ms'))
+        self.stopping = False
         self.latest = 0  # newest time in the journal when it was opened, ms
 
     @classmethod
@@ -80,11 +84,19 @@ class Broker:
             sync_ms=self.settings.integer('acklog.state.sync.interval.ms'),
         )
 
-    async def close(self) -> None:
-        """Everything to disk, cleanly; the next open reads no segment."""
-        self.retention.stopped = True
+    def stop_waits(self) -> None:
+        """The node stops: whoever waits for records is answered now, and nobody waits any more. That connections go is
+        no failure of the members (rule 7)."""
+        self.stopping = True
+        self.groups.stop()
+        self.deliveries.end_waits()
         for partition in self.partitions.values():
             partition.end_waits()
+
+    async def close(self) -> None:
+        """Everything to disk, cleanly; the next open reads no segment."""
+        self.stop_waits()
+        self.retention.stopped = True
         with contextlib.suppress(LogError):  # what could not be written was not answered
             await self.deliveries.journal.close()
         await concurrently([partition.close() for partition in self.partitions.values()])

@@ -63,6 +63,11 @@ class Catalog(CatalogView):
             await catalog._log.write([{'kind': 'cluster', 'id': id_text(new_id())}], Durability.SYNCED)
         return catalog
 
+    @property
+    def position(self) -> tuple[int, int]:
+        """The leader epoch of its log, and how far that is written."""
+        return self._log.position
+
     async def close(self) -> None:
         """Finish the changes under way, then close the log."""
         if self._changes:

@@ -37,6 +37,11 @@ class CatalogLog:
         self._snapshot_bytes = 0
         self._in_doubt = False  # an append failed in a way that may still come to light
 
+    @property
+    def position(self) -> tuple[int, int]:
+        """The log's leader epoch and visible end."""
+        return self._log.epoch, self._log.visible_end
+
     async def recover(self) -> None:
         """Fold what the log holds into the (empty) state."""
         parts: list[Event] = []
