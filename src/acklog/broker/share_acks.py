@@ -59,8 +59,10 @@ def _apply(broker: Broker, caller: Caller, session: ShareSession, key: Key, batc
     broker.authorize(caller, 'READ', 'TOPIC', topic.name)
     group = broker.catalog.groups.get(session.key.group)
     delivery = None if group is None else broker.deliveries.find(group, *key)
-    if delivery is None:
+    if group is None or delivery is None:
         raise Refused(ErrorCode.INVALID_RECORD_STATE, 'nothing of this partition was delivered to this group')
+    if any(RENEW in types for _, _, types, _ in batches) and not group.flag('share.renew.acknowledge.enable'):
+        raise Refused(ErrorCode.INVALID_RECORD_STATE, 'Renewing acquisition locks is not enabled for the group.')
     delivery.acknowledge(session.key.member, batches)
 
 
