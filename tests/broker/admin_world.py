@@ -44,6 +44,7 @@ KEYS = {
     'describe_cluster': 60,
     'list_config_resources': 74,
     'describe_topic_partitions': 75,
+    'share_group_heartbeat': 76,
 }
 TOPIC, BROKER, GROUP = 2, 4, 32
 

@@ -8,7 +8,6 @@ from typing import Any
 from tests.broker.admin_world import GROUP, NOW, World
 
 from acklog.broker.apis import share_fetch
-from acklog.wire import cold
 from acklog.wire import share_fetch as wire
 from acklog.wire.acknowledgements import RENEW, Acknowledgement
 from acklog.wire.error_code import ErrorCode as Code
@@ -34,9 +33,7 @@ async def test_renewing_can_be_off() -> None:
     await world.alter(GROUP, 'readers', ('share.auto.offset.reset', 'earliest'))
     await world.append('orders', NOW, NOW)
     beat = {'group_id': 'readers', 'member_id': MEMBER, 'member_epoch': 0, 'subscribed_topic_names': ['orders']}
-    [heartbeat] = [api for key, api in world._apis.items() if key == 76]
-    body = cold.encode_request(76, 1, beat)
-    await heartbeat.handle(world.broker, world.caller, 1, cold.decode_request(76, 1, body))
+    assert (await world.call('share_group_heartbeat', 1, **beat))['error_code'] == 0
     assert (await poll(world, 0)).acquired == [(0, 1, 1)]
 
     renew: Acknowledgement = (0, 1, bytes([RENEW]), None)
