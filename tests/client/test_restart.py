@@ -85,7 +85,7 @@ async def test_a_poll_waits_through_a_restart(server: ServerProcess) -> None:
 
 
 async def test_nobody_answers_any_more(server: ServerProcess) -> None:
-    async with Client(server.address, timeout=1) as client:
+    async with Client(server.address, timeout=4) as client:
         await client.admin.create_topic('t', partitions=1)
         async with client.producer(patience=1) as producer:
             await producer.publish('t', b'x')
@@ -97,14 +97,14 @@ async def test_nobody_answers_any_more(server: ServerProcess) -> None:
 
 
 async def test_closing_when_nobody_answers_any_more(server: ServerProcess) -> None:
-    async with Client(server.address, timeout=2) as client:
+    async with Client(server.address, timeout=4) as client:
         await client.admin.create_topic('t', partitions=1)
         await publish(client, 't', b'x')
         subscription = client.subscribe('g', ['t'])
         await subscription.start()
         await subscription.poll(0.1)
         server.kill()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(20):
             await subscription.close()
 
 
@@ -113,7 +113,7 @@ async def test_a_server_that_stops_answering(start_server: StartServer) -> None:
     import signal
 
     server = start_server()
-    async with Client(server.address, timeout=1) as client:
+    async with Client(server.address, timeout=4) as client:
         await client.admin.list_topics()
         os.kill(server.pid, signal.SIGSTOP)
         try:
