@@ -26,6 +26,10 @@ class Refused(AcklogError):
         self.code, self.message = code, message
 
 
+def _boundless() -> int:
+    return 1 << 31
+
+
 @dataclass(slots=True, eq=False)
 class Caller:
     """Who sent a request. One object per connection, so that identity means 'the same connection'."""
@@ -35,7 +39,8 @@ class Caller:
     client_id: str | None = None
     software: str = ''  # name and version, where ApiVersions told
     closed: bool = False
-    on_close: list[Callable[[], None]] = field(default_factory=list)  # called once, when the connection is gone
+    on_close: dict[Callable[[], None], None] = field(default_factory=dict)  # called once, when the connection is gone
+    room: Callable[[], int] = _boundless  # bytes that an answer may have now; 0: its client takes none of the earlier
 
 
 class Codec(Protocol):

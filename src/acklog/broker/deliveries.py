@@ -133,6 +133,12 @@ class Deliveries:
         for waiter in self.waiting.get((group, member), set()).copy():
             waiter.end()
 
+    def end_waits(self) -> None:
+        """Answer all long polls now: the node stops."""
+        for waiters in self.waiting.values():
+            for waiter in waiters:
+                waiter.end()
+
     # -- the journal ---------------------------------------------------------------------------------------------------
 
     def _snapshot(self, key: ShareKey) -> Sequence[Event] | None:

@@ -45,7 +45,7 @@ class Presence:
         keys = self._keys.get(caller)
         if keys is None:
             keys = self._keys[caller] = set()
-            caller.on_close.append(lambda: self._closed(caller))
+            caller.on_close[lambda: self._closed(caller)] = None
         keys.add(key)
 
     def connected(self, key: SessionKey, use: Use) -> bool:

@@ -32,41 +32,63 @@ class Clock:
         return (ms * 1_000_000 - self._base_ns - time.monotonic_ns()) / 1e9
 
 
+MANY = 1000  # cancelled calls that are not worth the while
+
+
 class Call:
     """A call that has been asked for. Its callback is None once it has been made or cancelled."""
 
-    __slots__ = ('_order', 'callback', 'when')
+    __slots__ = ('_order', '_timer', 'callback', 'when')
 
-    def __init__(self, when: int, order: int, callback: Callable[[], None]) -> None:
+    def __init__(self, when: int, order: int, callback: Callable[[], None], timer: LoopTimer) -> None:
         self.when = when
         self._order = order
+        self._timer = timer
         self.callback: Callable[[], None] | None = callback
 
     def cancel(self) -> None:
-        self.callback = None
+        if self.callback is not None:
+            self.callback = None
+            self._timer.cancelled()
 
     def __lt__(self, other: Call) -> bool:
         return (self.when, self._order) < (other.when, other._order)
 
 
 class LoopTimer:
-    """Calls back at times of a `Clock`, in the order of the times, never early."""
+    """Calls back at times of a `Clock`, in the order of the times, never early.
+
+    Nearly all calls are cancelled long before their time (those that end a long poll): when more than half of the heap
+    are, they are thrown out, so it holds at most twice what is still asked for."""
 
     def __init__(self, clock: Clock, loop: asyncio.AbstractEventLoop) -> None:
         self._clock = clock
         self._loop = loop
         self._heap: list[Call] = []
         self._order = 0
+        self._cancelled = 0  # of those in the heap, at most
         self._armed: tuple[int, asyncio.TimerHandle] | None = None
 
     def at(self, when: int, callback: Callable[[], None]) -> Call:
         """Call `callback` once when the clock shows `when` (ms) or later."""
         self._order += 1
-        call = Call(when, self._order, callback)
+        call = Call(when, self._order, callback, self)
         heapq.heappush(self._heap, call)
         if self._armed is None or when < self._armed[0]:
             self._arm(when)
         return call
+
+    def cancelled(self) -> None:
+        """One of the calls in the heap is not to be made any more."""
+        self._cancelled += 1
+        if self._cancelled > MANY and self._cancelled * 2 > len(self._heap):
+            self._heap[:] = [call for call in self._heap if call.callback is not None]
+            heapq.heapify(self._heap)
+            self._cancelled = 0
+
+    def __len__(self) -> int:
+        """How many calls it remembers, the cancelled ones among them."""
+        return len(self._heap)
 
     def stop(self) -> None:
         """No more calls."""
@@ -85,10 +107,14 @@ class LoopTimer:
         self._armed = None
         now = self._clock()
         heap = self._heap
-        while heap and (heap[0].callback is None or heap[0].when <= now):
-            call = heapq.heappop(heap)
-            callback, call.callback = call.callback, None
-            if callback is not None:
-                callback()
-        if heap and self._armed is None:
-            self._arm(heap[0].when)
+        try:
+            while heap and (heap[0].callback is None or heap[0].when <= now):
+                call = heapq.heappop(heap)
+                callback, call.callback = call.callback, None
+                if callback is None:
+                    self._cancelled -= 1
+                else:
+                    callback()
+        finally:  # a call that raises is a bug of its own and does not stop the others
+            if heap and self._armed is None:
+                self._arm(heap[0].when)

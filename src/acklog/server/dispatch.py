@@ -29,7 +29,7 @@ class Dispatch:
     async def answer(self, caller: Caller, frame: memoryview) -> list[Any] | None:
         """The answer's pieces, or None where the protocol has none. Raises ProtocolError, Unanswerable."""
         header = read_request_header(frame)
-        key, version = header.api_key, header.version
+        key, version, correlation_id = header.api_key, header.version, header.correlation_id
         caller.client_id = header.client_id
         api = self._apis.get(key)
         if api is None:
@@ -38,14 +38,19 @@ class Dispatch:
             if key == API_VERSIONS:  # KIP-511: answered in v0, so that the client can choose anew
                 version = 0
                 response = await api.handle(self._broker, caller, -1, None)
-                return response_frame(key, 0, header.correlation_id, [cold.encode_response(key, 0, response)])
+                return response_frame(key, 0, correlation_id, [cold.encode_response(key, 0, response)])
             raise Unanswerable(f'{api.name} v{version} is not served, v{api.versions[0]} to v{api.versions[1]} are')
-        if api.codec is not None:
-            response = await api.handle(self._broker, caller, version, api.codec.decode(version, header.body))
+        codec = api.codec
+        if codec is not None:
+            request = codec.decode(version, header.body)
+            del frame, header  # a request that waits keeps no more of what was received than it needs
+            response = await api.handle(self._broker, caller, version, request)
             if response is None:
                 return None
-            return response_frame(key, version, header.correlation_id, api.codec.encode(version, response))
-        response = await api.handle(self._broker, caller, version, cold.decode_request(key, version, header.body))
+            return response_frame(key, version, correlation_id, codec.encode(version, response))
+        request = cold.decode_request(key, version, header.body)
+        del frame, header
+        response = await api.handle(self._broker, caller, version, request)
         if response is None:
             return None
-        return response_frame(key, version, header.correlation_id, [cold.encode_response(key, version, response)])
+        return response_frame(key, version, correlation_id, [cold.encode_response(key, version, response)])

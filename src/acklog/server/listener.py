@@ -1,17 +1,26 @@
-"""The Kafka listener: its socket, its connections, its bounds."""
+"""The Kafka listener: its sockets, its connections, its bounds."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import socket
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from acklog.server.budget import Budget
-from acklog.server.connection import Connection
+from acklog.server.connection import Connection, complaints
+from acklog.server.unsent import Unsent
 
 if TYPE_CHECKING:
     from acklog.server.dispatch import Dispatch
+
+BACKLOG = 1024
+LOOK_S = 1.0  # at readers that are slow, while there are any
+IDLE_LOOK_S = (0.1, 30.0)  # shortest and longest time between two looks for idle connections
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +32,7 @@ class Limits:
     request_bytes: int = 100 * 1024 * 1024
     answer_bytes: int = 64 * 1024 * 1024
     total_bytes: int = 512 * 1024 * 1024
+    total_answer_bytes: int = 512 * 1024 * 1024
     requests_under_way: int = 5_000
     idle_ms: int = 600_000
 
@@ -33,28 +43,32 @@ class Listener:
     def __init__(self, dispatch: Dispatch, limits: Limits) -> None:
         self.limits = limits
         self.budget = Budget(limits.total_bytes)
+        self.unsent = Unsent(limits.total_answer_bytes)
+        self.slow_readers: set[Connection] = set()  # those that have answers to take
         self._dispatch = dispatch
         self._connections: set[Connection] = set()
         self._by_ip: Counter[str] = Counter()
-        self._server: asyncio.Server | None = None
+        self._servers: list[asyncio.Server] = []
+        self._looks: dict[str, asyncio.TimerHandle] = {}
+        self._quiet: asyncio.Event | None = None  # nothing is under way any more; while it closes
 
-    async def open(self, host: str, port: int) -> tuple[str, int]:
-        """Listen; the address that was really taken (port 0 picks one) comes back. Raises OSError."""
+    async def serve(self, sockets: Sequence[socket.socket]) -> None:
+        """Listen on bound sockets. Raises OSError."""
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(
-            lambda: Connection(self, self._dispatch), host, port, backlog=1024, start_serving=False
-        )
-        address = self._server.sockets[0].getsockname()
-        return str(address[0]), int(address[1])
-
-    async def serve(self) -> None:
-        assert self._server is not None
-        await self._server.start_serving()
+        for each in sockets:
+            server = await loop.create_server(
+                lambda: Connection(self, self._dispatch), sock=each, backlog=BACKLOG, start_serving=False
+            )
+            self._servers.append(server)
+            await server.start_serving()
+        self._look_for_idle()
 
     def reconfigure(self, limits: Limits) -> None:
         """Other bounds from now on; connections that are there stay."""
         self.limits = limits
         self.budget.limit = limits.total_bytes
+        self.budget.give_back(0)  # there may be room now
+        self.unsent.limit = limits.total_answer_bytes
 
     def admit(self, connection: Connection) -> str | None:
         """The limit that keeps it out, if one does."""
@@ -67,27 +81,82 @@ class Listener:
         return None
 
     def forget(self, connection: Connection) -> None:
+        self.slow_readers.discard(connection)
         if connection in self._connections:
             self._connections.remove(connection)
             self._by_ip[connection.ip] -= 1
             if not self._by_ip[connection.ip]:
                 del self._by_ip[connection.ip]
+            self.gone_quiet()
+
+    def watch(self, reader: Connection) -> None:
+        """Its client has answers to take, until `forget` or its `slow_readers.discard`."""
+        self.slow_readers.add(reader)
+        if 'readers' not in self._looks:
+            self._look_again('readers', LOOK_S)
+
+    # -- looks ---------------------------------------------------------------------------------------------------------
+
+    def _look_again(self, look: str, seconds: float) -> None:
+        call = self._look_for_idle if look == 'idle' else self._look_at_readers
+        self._looks[look] = asyncio.get_running_loop().call_later(seconds, call)
+
+    def _look_for_idle(self) -> None:
+        idle_ms = self.limits.idle_ms
+        if idle_ms >= 0:
+            self.close_idle(asyncio.get_running_loop().time())
+        shortest, longest = IDLE_LOOK_S
+        self._look_again('idle', min(max(idle_ms / 8000, shortest), longest) if idle_ms >= 0 else longest)
+
+    def _look_at_readers(self) -> None:
+        del self._looks['readers']
+        self.relieve(monotonic())
+        if self.slow_readers:
+            self._look_again('readers', LOOK_S)
 
     def close_idle(self, now: float) -> None:
-        """Close what has been silent for `connections.max.idle.ms`. `now`: the loop's time, s."""
+        """Close what has been silent for `connections.max.idle.ms`, in the middle of a request or between them, and who
+        has taken nothing of an answer for so long. `now`: the loop's time, s."""
+        silent_since = now - self.limits.idle_ms / 1000
         for connection in list(self._connections):
-            if self.limits.idle_ms >= 0 and connection.idle and now - connection.last_used > self.limits.idle_ms / 1000:
+            if connection.last_used < silent_since and connection.idle and not connection.waits_for_room:
                 connection.close()
+
+    def relieve(self, now: float) -> None:
+        """Bring the account of unsent answers up to date; where there are too many, close who is slowest in taking
+        them. `now`: of time.monotonic."""
+        used = asyncio.get_running_loop().time()
+        for reader in self.slow_readers:
+            before = reader.unsent
+            reader.settle()
+            if reader.unsent < before:
+                reader.last_used = used
+        for reader in self.unsent.slowest(self.slow_readers, now):
+            text = (
+                'closing the connection of %s: it takes its answers too slowly: acklog.queued.max.answer.bytes reached'
+            )
+            complaints.warning('slow', text, reader.caller.address)
+            reader.abort()
+
+    # -- the end -------------------------------------------------------------------------------------------------------
+
+    def gone_quiet(self) -> None:
+        """A connection that has been told to finish has done so, or is gone."""
+        if self._quiet is not None and all(connection.idle for connection in self._connections):
+            self._quiet.set()
 
     async def close(self, grace: float) -> None:
         """Stop accepting, let what is under way finish for up to `grace` seconds, close."""
-        if self._server is not None:
-            self._server.close()
-        until = asyncio.get_running_loop().time() + grace
-        while any(not connection.idle for connection in self._connections):
-            if asyncio.get_running_loop().time() > until:
-                break
-            await asyncio.sleep(0.005)
+        for look in self._looks.values():
+            look.cancel()
+        for server in self._servers:
+            server.close()
+        for connection in self._connections:
+            connection.finish()
+        self._quiet = asyncio.Event()
+        self.gone_quiet()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._quiet.wait(), grace)
         for connection in list(self._connections):
             connection.close()
         await asyncio.sleep(0)

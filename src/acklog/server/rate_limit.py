@@ -16,6 +16,13 @@ class RateLimited:
 
     def warning(self, kind: str, text: str, *args: object) -> None:
         """`kind`: a fixed word, never taken from the peer."""
+        self._line(logging.WARNING, kind, text, args, None)
+
+    def error(self, kind: str, text: str, *args: object, exc_info: BaseException | None = None) -> None:
+        """The same for what is wrong here; `exc_info`: whose traceback is shown."""
+        self._line(logging.ERROR, kind, text, args, exc_info)
+
+    def _line(self, level: int, kind: str, text: str, args: tuple[object, ...], exc_info: BaseException | None) -> None:
         second = int(time.monotonic())
         at, lines, withheld = self._kinds.get(kind, (second, 0, 0))
         if at != second:
@@ -26,4 +33,4 @@ class RateLimited:
         self._kinds[kind] = (at, lines + 1, 0)
         if withheld:
             text, args = text + ' (and %d more like it not shown)', (*args, withheld)
-        self._logger.warning(text, *args)
+        self._logger.log(level, text, *args, exc_info=exc_info)

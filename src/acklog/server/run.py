@@ -2,7 +2,7 @@
 
 SIGTERM and SIGINT stop it: no new connections, waiting polls are answered, what is under way finishes within a grace,
 everything is on disk. A second signal ends it at once; that loses nothing that was answered either, but the next start
-has to look at what was not closed.
+has to look at what was not closed. A signal while it starts ends it when it is ready, and at once if that takes long.
 """
 
 from __future__ import annotations
@@ -13,34 +13,42 @@ import gc
 import logging
 import os
 import signal
+import socket
 import sys
+from collections.abc import Sequence
+from types import FrameType
 
 import acklog
 from acklog.broker.broker import Broker
 from acklog.broker.configs import Settings
-from acklog.errors import AcklogError, ConfigError
+from acklog.errors import AcklogError, ConfigError, LogError
 from acklog.log.directory import DataDirectory
-from acklog.server.addresses import advertised, parse_address
+from acklog.log.files import Files
+from acklog.server import sockets
+from acklog.server.addresses import advertised, is_loopback, parse_address, show_address
 from acklog.server.clock import Clock, LoopTimer
 from acklog.server.dispatch import Dispatch
+from acklog.server.file_limit import connections_allowed
 from acklog.server.listener import Limits, Listener
 from acklog.server.notify import notify
 
 logger = logging.getLogger('acklog.server')
 
 GRACE_S = 0.5
-IDLE_LOOK_S = 5.0
 COLLECT_AFTER = 100_000  # objects
+INTERRUPTED = 130  # exit code of a process that a second signal ended
 
 
 def limits(settings: Settings) -> Limits:
     """The bounds of the listener, from the configs."""
+    connections = settings.integer('max.connections')
     return Limits(
-        connections=settings.integer('max.connections'),
+        connections=connections_allowed(connections, settings.integer('acklog.max.open.files')),
         connections_per_ip=settings.integer('max.connections.per.ip'),
         request_bytes=settings.integer('socket.request.max.bytes'),
         total_bytes=settings.integer('queued.max.request.bytes'),
         answer_bytes=settings.integer('acklog.connection.queued.bytes'),
+        total_answer_bytes=settings.integer('acklog.queued.max.answer.bytes'),
         idle_ms=settings.integer('connections.max.idle.ms'),
     )
 
@@ -55,86 +63,138 @@ class Server:
         self._timer = timer
         self.listener = Listener(Dispatch(broker), limits(settings))
         settings.on_change.append(lambda: self.listener.reconfigure(limits(settings)))
-        self._idle: asyncio.TimerHandle | None = None
 
     @classmethod
-    async def open(cls, settings: Settings) -> Server:
-        """Recover the data directory and listen. Raises ConfigError, LogError, OSError."""
-        clock = Clock()
-        timer = LoopTimer(clock, asyncio.get_running_loop())
+    async def open(cls, settings: Settings, files: Files | None = None) -> Server:
+        """Recover the data directory and listen. `files`: the file system it is in. Raises ConfigError, LogError,
+        OSError."""
         listen = parse_address('listen', settings.text('listen'))
         advertise = advertised(listen, settings.text('advertise'))
+        bound = sockets.bind(*listen)
+        try:
+            return await cls._open(settings, files, bound, _told(listen[0], bound, advertise))
+        except BaseException:
+            for each in bound:
+                each.close()
+            raise
+
+    @classmethod
+    async def _open(
+        cls, settings: Settings, files: Files | None, bound: Sequence[socket.socket], told: tuple[str, int]
+    ) -> Server:
+        clock = Clock()
+        timer = LoopTimer(clock, asyncio.get_running_loop())
         directory = DataDirectory(
             settings.text('data'),
+            files,
             reserve_bytes=settings.integer('acklog.disk.reserve.bytes'),
             open_files=settings.integer('acklog.max.open.files'),
         )
         try:
             broker = await Broker.open(directory, settings, clock, timer)
             clock.not_below(broker.latest)
+            broker.node.host, broker.node.port = told
             server = cls(broker, directory, timer, settings)
-            host, port = await server.listener.open(*listen)
-            broker.node.host, broker.node.port = advertise or (host, port)
-            if advertise is not None and advertise[1] == 0:
-                broker.node.port = port
+            await server.listener.serve(bound)
         except BaseException:
-            await directory.close()
+            timer.stop()
+            with contextlib.suppress(LogError, OSError):  # what went wrong first is what counts
+                await directory.close()
             raise
-        await server.listener.serve()
-        server._close_idle()
         return server
-
-    def _close_idle(self) -> None:
-        loop = asyncio.get_running_loop()
-        self.listener.close_idle(loop.time())
-        self._idle = loop.call_later(IDLE_LOOK_S, self._close_idle)
 
     async def close(self) -> None:
         """Stop listening, answer who waits, finish what is under way, close everything cleanly."""
-        if self._idle is not None:
-            self._idle.cancel()
-        self.broker.groups.stop()
-        for partition in self.broker.partitions.values():
-            partition.end_waits()
+        self.broker.stop_waits()
         await self.listener.close(GRACE_S)
         await self.broker.close()
         await self._directory.close()
         self._timer.stop()
 
 
+def _told(host: str, bound: Sequence[socket.socket], advertise: tuple[str, int] | None) -> tuple[str, int]:
+    """What clients are told to connect to: as configured, else the name that is listened on, else an address of this
+    machine, IPv4 if there is one."""
+    names = [each.getsockname()[:2] for each in sorted(bound, key=lambda each: each.family != socket.AF_INET)]
+    port = names[0][1]
+    if advertise is not None:
+        return advertise[0], advertise[1] or port
+    return (names[0][0] if host == 'localhost' else host), port
+
+
+class _Signals:
+    """SIGTERM and SIGINT. Handled as soon as Python runs anything, so a second one ends the process whatever it is
+    busy with."""
+
+    def __init__(self) -> None:
+        self.received = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+        self._first = True
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._handle)
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if not self._first:
+            os._exit(INTERRUPTED)
+        self._first = False
+        self._loop.call_soon_threadsafe(self.received.set)
+
+
 async def _serve(settings: Settings) -> int:
-    loop = asyncio.get_running_loop()
-    stop = asyncio.Event()
-
-    def stopping() -> None:
-        if stop.is_set():
-            os._exit(130)
-        stop.set()
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stopping)
-    server = await Server.open(settings)
-    node = server.broker.node
-    _warn(settings)
-    ready = f'acklog {acklog.__version__} is ready on {node.host}:{node.port}, data in {settings.text("data")}'
-    sys.stdout.write(f'{ready}\n')
-    with contextlib.suppress(BrokenPipeError):
-        sys.stdout.flush()
-    notify('READY=1')
-    gc.freeze()  # what is there now stays: the collector need not look at it again
-    gc.set_threshold(COLLECT_AFTER)  # requests make no cycles; looking for them often cost a fifth of the time
-    await stop.wait()
+    signals = _Signals()
+    asyncio.get_running_loop().set_exception_handler(_report)
+    server = await _opened(settings, signals.received)
+    if not signals.received.is_set():
+        address = show_address(server.broker.node.host, server.broker.node.port)
+        _warn(settings)
+        _say(f'acklog {acklog.__version__} is ready on {address}, data in {settings.text("data")}')
+        notify('READY=1')
+        gc.freeze()  # what is there now stays: the collector need not look at it again
+        gc.set_threshold(COLLECT_AFTER)  # requests make no cycles; looking for them often cost a fifth of the time
+    await signals.received.wait()
     notify('STOPPING=1')
     logger.info('stopping')
-    await server.close()
+    try:
+        await server.close()
+    except (AcklogError, OSError) as error:
+        logger.error('stopped, but not cleanly: %s', error)
+        return 1
     logger.info('stopped')
     return 0
 
 
+async def _opened(settings: Settings, stop: asyncio.Event) -> Server:
+    opening, stopping = asyncio.ensure_future(Server.open(settings)), asyncio.ensure_future(stop.wait())
+    await asyncio.wait([opening, stopping], return_when=asyncio.FIRST_COMPLETED)
+    if not opening.done():
+        await asyncio.wait([opening], timeout=GRACE_S)
+    if not opening.done():  # nobody has been answered, so nothing can be lost
+        logger.warning('stopped before it was ready; the next start has to look at everything again')
+        logging.shutdown()
+        os._exit(0)
+    stopping.cancel()
+    return opening.result()
+
+
+def _say(line: str) -> None:
+    with contextlib.suppress(OSError, ValueError, AttributeError):  # nobody reads it, or there is no stdout at all
+        sys.stdout.write(f'{line}\n')
+        sys.stdout.flush()
+
+
+def _report(loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
+    """What asyncio has to say."""
+    error = context.get('exception')
+    if isinstance(error, OSError) and 'accept' in str(context.get('message')):
+        logger.error('no more connections for a second: %s', error.strerror)
+    else:
+        loop.default_exception_handler(context)
+
+
 def _warn(settings: Settings) -> None:
     host = parse_address('listen', settings.text('listen'))[0]
-    if host not in ('127.0.0.1', 'localhost', '::1'):
-        logger.warning('listening on %s: there is no authentication yet, everybody may do everything', host)
+    if not is_loopback(host):
+        logger.warning('listening on %s: there is no authentication yet, everybody may do everything', host or '*')
     if sys.platform == 'darwin':
         logger.warning('macOS is for development: a sync there does not reach the disk as on Linux')
 

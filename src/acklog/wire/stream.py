@@ -55,6 +55,11 @@ class FrameReader:
             return arrived
         return int(_LENGTH.unpack_from(self._chunk, self._start)[0]) + 4
 
+    @property
+    def held(self) -> int:
+        """Bytes of the buffer in which a frame larger than a chunk is being received; 0 when there is none."""
+        return 0 if self._large is None else len(self._large)
+
     def get_buffer(self, hint: int = -1) -> memoryview:
         """Where the next bytes are to be put; never empty. `hint` is ignored, as BufferedProtocol allows."""
         room = self._room() if self._large is None else self._grown()[self._fill :]

@@ -31,13 +31,13 @@ async def handle(broker: Broker, caller: Caller, version: int, request: fetch.Re
         session = broker.fetch_sessions.begin(request)
     except Refused as refused:
         return fetch.Response((), refused.code)
-    wanted = list(outside(request)) if session is None else list(session.partitions.items())
+    wanted = dict(outside(request)) if session is None else dict(session.partitions)
     until = broker.clock() + min(max(request.max_wait_ms, 0), LONGEST_WAIT_MS)
     while True:
         reading = _Reading(broker, caller, request)
-        for key, partition in wanted:
+        for key, partition in wanted.items():
             await reading.read(key, partition)
-        if reading.enough or caller.closed or until <= broker.clock():
+        if reading.enough or caller.closed or broker.stopping or until <= broker.clock():
             break
         await _wait(broker, caller, reading.partitions, until)
     return _response(session, reading.answers)
@@ -47,12 +47,12 @@ async def _wait(broker: Broker, caller: Caller, partitions: Sequence[Partition],
     waiter = Waiter()
     for partition in partitions:
         partition.waiters[waiter] = None
-    caller.on_close.append(waiter.end)
+    caller.on_close[waiter.end] = None
     await waiter.wait(broker.timer, until)
     for partition in partitions:
         partition.waiters.pop(waiter, None)
     if not caller.closed:
-        caller.on_close.remove(waiter.end)
+        caller.on_close.pop(waiter.end, None)
 
 
 class _Reading:
@@ -62,7 +62,8 @@ class _Reading:
         self._broker = broker
         self._caller = caller
         self._committed = request.isolation_level == fetch.READ_COMMITTED
-        self._left = min(max(request.max_bytes, 0), broker.fetch_max_bytes)
+        self._room = caller.room()
+        self._left = min(max(request.max_bytes, 0), broker.fetch_max_bytes, self._room)
         self._min_bytes = request.min_bytes
         self._bytes = 0
         self._failed = False
@@ -71,7 +72,7 @@ class _Reading:
 
     @property
     def enough(self) -> bool:
-        return self._failed or self._bytes >= self._min_bytes or not self.answers
+        return self._failed or self._bytes >= self._min_bytes or not self.answers or not self._room
 
     async def read(self, key: Key, wanted: fetch.Partition) -> None:
         try:
@@ -91,7 +92,7 @@ class _Reading:
         data: bytes | memoryview = b''
         aborted: Sequence[tuple[int, int]] = ()
         limit = min(wanted.max_bytes, self._left)
-        if wanted.offset < end and (limit > 0 or self._bytes == 0):
+        if wanted.offset < end and self._room and (limit > 0 or self._bytes == 0):
             data, aborted = await log.read(wanted.offset, max(limit, 1), up_to=end)
             if self._bytes and len(data) > self._left:
                 data = b''  # one batch more than fits: it comes first another time

@@ -75,25 +75,31 @@ class _Poll:
         await self._look()
         if self.found or self.until <= self.broker.clock():
             return self.found
+        again = True  # something may have come to a partition while the next was looked at
         key = (self.session.key.group, self.session.key.member)
         waiting = self.broker.deliveries.waiting
-        while not self.found:
+        while not self.found and not self.broker.stopping and self.caller.room():
+            if again and any(delivery.something() for delivery in self.deliveries):
+                again = False
+                await self._look()
+                continue
             waiter = Waiter()
             waiting.setdefault(key, set()).add(waiter)
-            self.caller.on_close.append(waiter.end)
+            self.caller.on_close[waiter.end] = None
             for delivery in self.deliveries:
                 delivery.waiters[waiter] = None
             await waiter.wait(self.broker.timer, self.until)
             for delivery in self.deliveries:
                 delivery.waiters.pop(waiter, None)
             if not self.caller.closed:
-                self.caller.on_close.remove(waiter.end)
+                self.caller.on_close.pop(waiter.end, None)
             waiting[key].discard(waiter)
             if not waiting[key]:
                 del waiting[key]
             if waiter.ended:
                 self._pass_on()
                 break
+            again = True
             await self._look()
         return self.found
 
@@ -106,8 +112,8 @@ class _Poll:
     async def _look(self) -> None:
         """One round over the session's partitions."""
         self.deliveries = []
-        records, left, visited = self.max_records, self.max_bytes, 0
-        for key in list(self.session.partitions):
+        records, left, visited = self.max_records, min(self.max_bytes, self.caller.room()), 0
+        for key in list(self.session.partitions) if left > 0 else ():
             visited += 1
             taken = await self._take(key, records, left)
             if isinstance(taken, Taken):

@@ -88,6 +88,15 @@ LIMITS = (
         'not read.',
     ),
     Definition(
+        name='acklog.queued.max.answer.bytes',
+        kind=Kind.LONG,
+        default=512 << 20,
+        low=1 << 20,
+        dynamic=True,
+        words='Bytes of answers that wait for all connections together; while there are more, answers have as few '
+        'records as can be, and the clients that are slowest in taking theirs are disconnected.',
+    ),
+    Definition(
         name='fetch.max.bytes',
         kind=Kind.INT,
         default=55 << 20,
