@@ -13,9 +13,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-import uuid
 from collections import deque
-from collections.abc import AsyncIterator, Collection, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from datetime import datetime
 from types import TracebackType
 from typing import Any
@@ -26,10 +25,10 @@ from acklog.client.errors import (
     AcknowledgementFailure,
     AcknowledgementsRefused,
     ClientClosed,
-    NotFound,
     TooManyUnsettled,
 )
 from acklog.client.membership import Membership
+from acklog.client.places import LOOK_AGAIN, Places
 from acklog.client.received import Received
 from acklog.client.share_link import PASSING, Fetched, ShareLink
 from acklog.client.share_session import Key, Limits
@@ -38,7 +37,6 @@ from acklog.wire.acknowledgements import ACCEPT, REJECT, RELEASE
 from acklog.wire.error_code import ErrorCode
 
 ANSWER_GRACE = 1.0  # seconds that an empty answer may come later than asked for
-LOOK_AGAIN = 0.1  # seconds between questions where the partitions are
 MOST_FAILURES = 1000  # kept until `flush` raises them
 
 
@@ -67,15 +65,13 @@ class Subscription:
         self._max_records, self._strict, self._max_bytes = max_records, strict, max_bytes
         self._max_unsettled, self._tell_after = max_unsettled, tell_after
         self._membership = Membership(cluster, group, topics)
-        self._names: dict[uuid.UUID, str] = {}
-        self._leaders: dict[Key, int] = {}
+        self._places = Places(cluster)
         self._links: dict[int, ShareLink] = {}
         self._holders: dict[tuple[str, int], tuple[ShareLink, Key]] = {}
         self._ready: deque[Received] = deque()
         self._failures: deque[AcknowledgementFailure] = deque(maxlen=MOST_FAILURES)
         self._polling = asyncio.Lock()
         self._teller: asyncio.Task[None] | None = None
-        self._look_again = 0.0  # loop time before which places are not asked for again
         self._closed = False
 
     async def __aenter__(self) -> Subscription:
@@ -155,16 +151,16 @@ class Subscription:
                 return records
 
     async def _start_fetches(self, wait: float, wanted: int) -> list[asyncio.Task[Fetched]]:
-        by_node = await self._places()
+        by_node = await self._places.by_node(self._membership.assignment)
         limits = Limits(int(wait * 1000), self._max_bytes, wanted, self._strict)
         for node in by_node:
             if node not in self._links:
-                self._links[node] = ShareLink(self._cluster, node, self.group, self.member_id, self._names)
+                self._links[node] = ShareLink(self._cluster, node, self.group, self.member_id, self._places.names)
         for link in self._links.values():
             keys = by_node.get(link.node, ())
             if keys or link.session.partitions or link.session.has_decisions:
                 for key in keys:
-                    self._holders[self._names[key[0]], key[1]] = link, key
+                    self._holders[self._places.names[key[0]], key[1]] = link, key
                 link.start(keys, limits)
         return [link.fetching for link in self._links.values() if link.fetching is not None]
 
@@ -194,11 +190,11 @@ class Subscription:
         try:
             fetched = task.result()
         except PASSING:
-            self._forget_places()
+            self._places.forget()
             await asyncio.sleep(0.05)
             return []
         if fetched.moved:
-            self._forget_places()
+            self._places.forget()
         return fetched.records
 
     # --- deciding
@@ -302,35 +298,6 @@ class Subscription:
             failures = list(self._failures)
             self._failures.clear()
             raise AcknowledgementsRefused(failures)
-
-    # --- where the partitions are
-
-    async def _places(self) -> dict[int, set[Key]]:
-        """The assigned partitions by the node that leads them; those whose leader is not known are left out."""
-        assigned = {(id_, index) for id_, indexes in self._membership.assignment.items() for index in indexes}
-        now = asyncio.get_running_loop().time()
-        if not assigned <= self._leaders.keys() and now >= self._look_again:
-            self._look_again = now + LOOK_AGAIN
-            await self._look(assigned)
-        by_node: dict[int, set[Key]] = {}
-        for key in assigned:
-            node = self._leaders.get(key, -1)
-            if node >= 0:
-                by_node.setdefault(node, set()).add(key)
-        return by_node
-
-    async def _look(self, assigned: Collection[Key]) -> None:
-        try:
-            places = await self._cluster.refresh_ids(sorted({id_ for id_, _ in assigned}))
-        except (*PASSING, NotFound):
-            return
-        for place in places.values():
-            self._names[place.id] = place.name
-            for index, node in place.leaders.items():
-                self._leaders[place.id, index] = node
-
-    def _forget_places(self) -> None:
-        self._leaders.clear()
 
     # --- the end
 
