@@ -15,6 +15,7 @@ from itertools import compress
 from pyroaring import BitMap64
 
 from acklog.core.events import Ack
+from acklog.core.offsets import WIDE, within
 from acklog.core.state import ShareState
 from acklog.errors import InvalidRecordState
 
@@ -38,7 +39,7 @@ def check(
     if held is None:
         held = BitMap64()
     if lock is not None:
-        held = state.locks.under(lock, _named(acks) & held)
+        held = state.locks.under(lock, _named(acks, held))
     if len(acks) >= COLUMNS:
         settlement = _columns(state, held, acks, at)
         if settlement is not None:
@@ -46,11 +47,11 @@ def check(
     return _one_by_one(state, held, acks, at)
 
 
-def _named(acks: Sequence[Acknowledgement]) -> BitMap64:
+def _named(acks: Sequence[Acknowledgement], held: BitMap64) -> BitMap64:
     result = BitMap64()
     for ack in acks:
         if 0 <= ack[0] <= ack[1]:
-            result.add_range(ack[0], ack[1] + 1)
+            result |= within(held, ack[0], ack[1])
     return result
 
 
@@ -82,7 +83,11 @@ def _one_by_one(state: ShareState, held: BitMap64, acks: Sequence[Acknowledgemen
         count += _check_range(state, held, first, last, kinds)
         when = at if len(ack) == 3 or ack[3] is None else ack[3]
         if isinstance(kinds, int):
-            _chosen(settlement, kinds, when).add_range(first, last + 1)
+            chosen = _chosen(settlement, kinds, when)
+            if last - first < WIDE:
+                chosen.add_range(first, last + 1)
+            else:
+                chosen |= within(held, first, last)
         else:
             _spread(settlement, first, last, kinds, when)
     total = BitMap64()

@@ -1,7 +1,9 @@
 """Sets of offsets as 64-bit Roaring bitmaps, and the few ways of cutting them that the share partition needs.
 
-Strategy: nothing here walks over offsets one by one. Ranges come from two shifted differences, the n-th offset from a
-select, a piece from an intersection with a span. Ranges are inclusive, `(first, last)`, as in Kafka's protocol.
+Strategy: nothing here walks over many offsets one by one. Ranges come from two shifted differences, the n-th offset
+from a select, a piece from an intersection with a span. A piece may be far longer than what is in it (one old record,
+and a billion offsets later the next): then no bitmap of its range is made. Ranges are inclusive, `(first, last)`, as
+in Kafka's protocol.
 """
 
 from __future__ import annotations
@@ -13,7 +15,10 @@ from pyroaring import BitMap64
 Range = tuple[int, int]
 Offsets = BitMap64 | range | Iterable[int]
 
-HIGHEST = (1 << 63) - 1  # offsets are int64 in the protocol; nothing above this is one
+WIDE = (
+    1 << 21
+)  # a bitmap of a range costs by its length (each 65,536 are a container); up to here that is next to nothing
+FEW = 4096  # so many offsets are picked one by one rather than that a whole set is copied
 
 
 def span(first: int, last: int) -> BitMap64:
@@ -38,15 +43,30 @@ def ranges(offsets: BitMap64) -> list[Range]:
 
 def below(offsets: BitMap64, bound: int) -> BitMap64:
     """Those smaller than `bound`."""
-    result = span(0, bound - 1)
-    result &= offsets
-    return result
+    return within(offsets, 0, bound - 1)
+
+
+def above(offsets: BitMap64, bound: int) -> BitMap64:
+    """Those from `bound` on."""
+    return within(offsets, bound, offsets.max()) if offsets else BitMap64()
 
 
 def within(offsets: BitMap64, first: int, last: int) -> BitMap64:
-    """Those in `first..last`."""
-    result = span(first, last)
-    result &= offsets
+    """Those in `first..last`, however long that is."""
+    if last - first < WIDE:
+        result = span(first, last)
+        result &= offsets
+        return result
+    count = offsets.range_cardinality(first, last + 1)
+    if count <= FEW:
+        skipped = offsets.range_cardinality(0, first)
+        return offsets[skipped : skipped + count] if count else BitMap64()
+    first, last = max(first, offsets.min()), min(last, offsets.max())
+    if last - first < WIDE:
+        return within(offsets, first, last)
+    result = offsets.copy()
+    result.remove_range(0, first)
+    result.remove_range(last + 1, result.max() + 1)
     return result
 
 
@@ -73,6 +93,6 @@ def pieces(offsets: BitMap64, max_bytes: int) -> Iterator[BitMap64]:
     if len(offsets) > 1 and len(offsets.serialize()) > max_bytes:
         middle = offsets[len(offsets) // 2]
         yield from pieces(below(offsets, middle), max_bytes)
-        yield from pieces(within(offsets, middle, HIGHEST), max_bytes)
+        yield from pieces(above(offsets, middle), max_bytes)
     elif offsets:
         yield offsets.copy()

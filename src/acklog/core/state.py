@@ -22,8 +22,10 @@ from pyroaring import BitMap64
 from acklog.core import events as ev
 from acklog.core.counters import Counter
 from acklog.core.locks import Locks
-from acklog.core.offsets import HIGHEST, Range, below, ranges, within
+from acklog.core.offsets import Range, above, below, ranges, within
 from acklog.core.waiting import Dues, Waiting
+
+NEVER = (1 << 63) - 1
 
 
 class Reservation:
@@ -85,7 +87,7 @@ class ShareState:
         self.free, self.owed = BitMap64(), BitMap64()
         self.waiting, self.named, self.delayed = BitMap64(), Waiting(), Waiting()
         self.locks = Locks()
-        self.soonest = HIGHEST  # no deadline is before this; it may be too early
+        self.soonest = NEVER  # no deadline is before this; it may be too early
         self.pending: dict[tuple[str, ev.Ack], BitMap64] = {}
         self.dying, self.dead = BitMap64(), BitMap64()
         self.reasons: dict[str, BitMap64] = {}  # of dying and dead ones
@@ -119,7 +121,7 @@ class ShareState:
         """The earliest instant at which something falls due or a lock runs out; None if nothing will."""
         firsts = (self.named.first(), self.delayed.first(), self.locks.first_deadline())
         first = min((first for first in firsts if first is not None), default=None)
-        self.soonest = HIGHEST if first is None else first
+        self.soonest = NEVER if first is None else first
         return first
 
     # -- where offsets are ---------------------------------------------------------------------------------------------
@@ -314,7 +316,7 @@ class ShareState:
 
     def _cut(self, event: ev.Cut) -> None:
         bound = event.log_end
-        self._forget(within(self.owed, bound, HIGHEST), within(self.dead, bound, HIGHEST))
+        self._forget(above(self.owed, bound), above(self.dead, bound))
         self.end = min(self.end, bound)
         self.generation += 1
 
