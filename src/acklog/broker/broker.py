@@ -19,6 +19,7 @@ from acklog.broker.eager import concurrently
 from acklog.broker.fetch_session import FetchSessions
 from acklog.broker.groups import Groups
 from acklog.broker.journal import Journal
+from acklog.broker.operations import Operations
 from acklog.broker.partition import Partition
 from acklog.broker.retention import Retention
 from acklog.broker.topics import open_partitions
@@ -61,6 +62,7 @@ class Broker:
         self.groups = Groups(self)
         self.fetch_sessions = FetchSessions(self.settings.integer('max.incremental.fetch.session.cache.slots'))
         self.retention = Retention(self, self.settings.integer('log.retention.check.interval.ms'))
+        self.operations = Operations(self)
         self.stopping = False
         self.latest = 0  # newest time in the journal when it was opened, ms
 
