@@ -59,14 +59,11 @@ bench: venv  ## compare with Apache Kafka on this machine; a look: make bench BE
 crash: venv  ## kill -9 of a server under load, again and again: make crash ROUNDS=50
 	$(BIN)/python -m acklog.testing.crash --rounds $(or $(ROUNDS),50)
 
-conformance: venv  ## outside clients' suites: make conformance SUITES=folder BOOTSTRAP=host:port [NAMES=...]
-	@test -n '$(SUITES)' && test -n '$(BOOTSTRAP)' || { \
-		echo 'usage: make conformance SUITES=folder BOOTSTRAP=host:port [NAMES="confluent-share kafka-python"]' >&2; exit 2; }
-	@mkdir -p .cache; worst=0; for name in $(or $(NAMES),confluent-share confluent-client kafka-python aiokafka); do \
-		echo "== $$name"; \
-		JUNIT_XML=.cache/$$name.xml '$(SUITES)/run' $$name '$(BOOTSTRAP)' > .cache/$$name.log 2>&1; tail -n 1 .cache/$$name.log; \
-		'$(SUITES)/compare' $$name .cache/$$name.xml || worst=1; \
-	done; exit $$worst
+conformance: venv  ## outside clients' suites: make conformance SUITES=folder [BOOTSTRAP=host:port] [NAMES=...]
+	@test -n '$(SUITES)' || { \
+		echo 'usage: make conformance SUITES=folder [BOOTSTRAP=host:port] [NAMES="confluent-share kafka-python"]' >&2; exit 2; }
+	$(BIN)/python -m acklog.testing.conformance --suites '$(SUITES)' \
+		$(if $(BOOTSTRAP),--bootstrap '$(BOOTSTRAP)') $(NAMES)
 
 docs: venv  ## build the documentation into site/, strictly
 	$(BIN)/zensical build --clean --strict

@@ -57,19 +57,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.write(f'{options.suites} has no suite {" ".join(unknown)}; it has: {" ".join(known) or "none"}\n')
         return 2
     worse = []
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix='acklog-conformance-')))
+    with tempfile.TemporaryDirectory(prefix='acklog-conformance-') as temporary:
+        folder = Path(temporary)
         reports = (options.reports or folder).resolve()
         reports.mkdir(parents=True, exist_ok=True)
         for name in options.names or known:
             print(f'--- {name}', flush=True)
-            with ExitStack() as server:
-                address = (
-                    options.bootstrap
-                    or server.enter_context(ServerProcess(folder / name / 'data', SETTINGS.get(name, {}))).address
-                )
+            with ExitStack() as stack:
+                own = None
+                if not options.bootstrap:
+                    own = stack.enter_context(ServerProcess(folder / name / 'data', SETTINGS.get(name, {})))
+                address = own.address if own else options.bootstrap
                 if not run_suite(options.suites.resolve(), name, address, reports / f'{name}.xml', options.test):
                     worse.append(name)
+                    if own:
+                        print(f'the last words of its server:\n{own.last_words()}')
     print(f'not as on Kafka: {" ".join(worse) or "nothing"}')
     return 1 if worse else 0
 
