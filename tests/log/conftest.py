@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-
 from tests.log.worlds import LocalWorld, MemoryWorld, World
 
 

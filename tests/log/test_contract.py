@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from tests.log.worlds import NOW, SYNCED, WRITTEN, World, batch, contents, offsets, put
 
 from acklog.errors import Closed, OutOfOrderSequence, OutOfRange, StaleProducerEpoch
 from acklog.log.seam import Appended, LogConfig
 from acklog.wire.record_batch import check, crc_fits, read_header, spans
-from tests.log.worlds import NOW, SYNCED, WRITTEN, World, batch, contents, offsets, put
 
 SMALL = 10_000_000  # ms
 

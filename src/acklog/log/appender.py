@@ -377,7 +377,7 @@ class Appender:
             if not future.done():
                 future.set_result(result)
 
-    def all_on_disk(self) -> asyncio.Future[Appended] | None:
+    def until_on_disk(self) -> asyncio.Future[Appended] | None:
         """None when all that was appended is on disk, else a future that is done when it is. Raises Failed."""
         self.write_out()
         if self.store.sync_failed:
@@ -388,6 +388,14 @@ class Appender:
         self._unsynced.append((self.written, future, Appended(-1, -1, -1)))
         self._ask_sync()
         return future
+
+    def all_on_disk(self) -> None:
+        """All that was written has been put on disk by somebody else: answer those who wait."""
+        self.on_disk = self.written
+        for _, future, result in self._unsynced:
+            if not future.done():
+                future.set_result(result)
+        self._unsynced.clear()
 
     def listen(self, callback: Callable[[], None]) -> None:
         self._listeners.append(callback)

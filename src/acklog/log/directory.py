@@ -25,6 +25,7 @@ import logging
 import os
 import re
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
@@ -43,6 +44,7 @@ from acklog.log.sync import Syncer
 
 FORMAT = 1
 DAY_MS = 24 * 3_600_000
+_CLOSERS = 32
 
 _log = logging.getLogger(__name__)
 
@@ -124,7 +126,8 @@ class DataDirectory:
         """Close all logs; the next start opens no segment. Raises the first error of a log that could not be closed."""
         if self._lock < 0:
             return
-        results = await asyncio.gather(*[log.close() for log in self._open.values()], return_exceptions=True)
+        with ThreadPoolExecutor(_CLOSERS, 'acklog-close') as self._shared.closers:  # a disk syncs many files at once
+            results = await asyncio.gather(*[log.close() for log in self._open.values()], return_exceptions=True)
         await asyncio.to_thread(self._end_run)
         for result in results:
             if isinstance(result, BaseException):

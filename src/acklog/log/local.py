@@ -11,12 +11,12 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from acklog.errors import Closed, Damaged, OutOfRange
+from acklog.errors import Closed, Damaged, Failed, OutOfRange
 from acklog.log.appender import Appender
 from acklog.log.files import remove_tree
 from acklog.log.reader import Reader
-from acklog.log.retention import roll_due, start_due
-from acklog.log.seam import Appended, Durability, LogConfig, Read
+from acklog.log.retention import overdue, roll_due, start_due
+from acklog.log.seam import Appended, Durability, LogConfig, Overdue, Read
 from acklog.log.store import Store
 
 _log = logging.getLogger(__name__)
@@ -113,7 +113,7 @@ class LocalLog:
             await self._drop_below(offset)
             return store.start
 
-    async def retain(self, now: int, keep_from: int | None) -> int:
+    async def retain(self, now: int, keep_from: int | None, moving_from: int | None = None) -> int:
         self._check_open()
         store = self._store
         if store.producers is not None:
@@ -124,15 +124,19 @@ class LocalLog:
             self._check_open()
             if not store.segments[-1].rolled and roll_due(store.segments[-1], store.config, now):
                 self._appender.roll()
-            offset = start_due(store.segments, store.start, store.config, now, keep_from)
+            offset = start_due(store.segments, store.start, store.config, now, keep_from, moving_from)
             if offset > store.start:
                 store.start = offset
                 await self._drop_below(offset)
             return store.start
 
+    def overdue(self, now: int, keep_from: int | None) -> Overdue:
+        store = self._store
+        return overdue(store.segments, store.start, store.config, now, keep_from)
+
     async def flush(self) -> None:
         self._check_open()
-        waiting = self._appender.all_on_disk()
+        waiting = self._appender.until_on_disk()
         if waiting is not None:
             await waiting
 
@@ -182,12 +186,15 @@ class LocalLog:
             await asyncio.wait([self._rewriting])
         try:
             async with self._lock():
-                waiting = appender.all_on_disk()
-                if waiting is not None:
-                    await waiting
-                if not store.sealed:
-                    await asyncio.to_thread(store.seal)
+                await appender.quiet()
+                if store.dirty or not store.sealed:
+                    loop = asyncio.get_running_loop()
+                    await loop.run_in_executor(store.shared.closers, store.finish)
+                appender.all_on_disk()
                 self.clean = True
+        except OSError as error:
+            store.sync_has_failed()
+            raise Failed(f'{store.path}: {error.strerror or error}') from error
         finally:
             appender.end_waiting(Closed(f'{store.path} is closed'))
             store.close_files()
@@ -219,7 +226,7 @@ class LocalLog:
         """
         store = self._store
         while any(each in store.dirty for each in store.segments[:-1] if each.next <= offset):
-            waiting = self._appender.all_on_disk()
+            waiting = self._appender.until_on_disk()
             if waiting is not None:
                 await waiting
             self._check_open()
@@ -247,6 +254,7 @@ class LocalLog:
             except (OSError, Damaged) as error:
                 _log.warning('%s: what no sync covered cannot be written anew: %s', store.path, error)
                 return
+            store.close_files()
             store.adopt(found)
             self._reader.forget()
             appender.adopt()

@@ -19,9 +19,9 @@ from typing import NamedTuple
 
 from acklog.errors import Closed, Failed, Full, LogError, OutcomeUnknown, OutOfOrderSequence, OutOfRange
 from acklog.log.producers import Producers
-from acklog.log.retention import roll_due, start_due
+from acklog.log.retention import overdue, roll_due, start_due
 from acklog.log.scan import stored
-from acklog.log.seam import Appended, Durability, LogConfig, Read
+from acklog.log.seam import Appended, Durability, LogConfig, Overdue, Read
 from acklog.wire.record_batch import CONTROL, place, spans, stamp
 
 DAY_MS = 24 * 3_600_000
@@ -195,7 +195,7 @@ class MemoryLog:
                 self._start_at(offset)
             return content.start
 
-    async def retain(self, now: int, keep_from: int | None) -> int:
+    async def retain(self, now: int, keep_from: int | None, moving_from: int | None = None) -> int:
         async with self._writing:
             await self._trouble.pause()
             self._check_open()
@@ -203,8 +203,11 @@ class MemoryLog:
             content.producers.expire(now, DAY_MS)
             if roll_due(content.segments[-1], self._config, now):
                 self._roll()
-            self._start_at(start_due(content.segments, content.start, self._config, now, keep_from))
+            self._start_at(start_due(content.segments, content.start, self._config, now, keep_from, moving_from))
             return content.start
+
+    def overdue(self, now: int, keep_from: int | None) -> Overdue:
+        return overdue(self._content.segments, self._content.start, self._config, now, keep_from)
 
     async def flush(self) -> None:
         async with self._writing:

@@ -51,11 +51,14 @@ def load(files: Files, directory: str, *, same_run: bool, interval: int) -> Load
     bases = sorted(int(name[:-4]) for name in names if name.endswith('.log'))
     segments = [Segment(directory, base) for base in bases]
     producers = Producers()
+    start = start_file.read(files, directory)
     from_here = _producers_from(files, segments)
     for number, segment in enumerate(segments):
         below = bases[number + 1] if number + 1 < len(bases) else None
         segment.rolled = below is not None
         fault = _load(files, segment, below, producers if number >= from_here else None, same_run, interval)
+        if fault is None and below is not None and segment.next < below and start < below:
+            fault = f'offsets from {segment.next} up to {below} are missing'
         if fault is not None:
             _cut(files, segments[number:], fault, same_run)
             del segments[number + 1 :]
@@ -65,7 +68,7 @@ def load(files: Files, directory: str, *, same_run: bool, interval: int) -> Load
         segment.own = segment.size
         if segment.rolled:
             segment.index = None
-    return Loaded(segments, start_file.read(files, directory), producers, SYNC_FAILED in names)
+    return Loaded(segments, start, producers, SYNC_FAILED in names)
 
 
 def _producers_from(files: Files, segments: list[Segment]) -> int:

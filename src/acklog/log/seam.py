@@ -26,6 +26,13 @@ class Durability(Enum):
     SYNCED = 'synced'  # on disk: survives power loss
 
 
+class Overdue(NamedTuple):
+    """What is kept only because somebody is owed it: bytes, and since when (ms) the oldest of it is past its time."""
+
+    bytes: int = 0
+    ms: int = 0
+
+
 class Appended(NamedTuple):
     """Where an append went."""
 
@@ -50,6 +57,8 @@ class LogConfig:
     segment_ms: int = 7 * 24 * 3_600_000
     retention_bytes: int = -1  # -1: without limit
     retention_ms: int = 7 * 24 * 3_600_000  # -1: without limit
+    owed_retention_bytes: int = -1  # of what is owed, beyond retention; -1: without limit
+    owed_retention_ms: int = -1  # -1: without limit
     log_append_time: bool = False
     index_interval_bytes: int = 4096
     max_batch_bytes: int = 1_048_588
@@ -115,9 +124,14 @@ class Log(Protocol):
         """Make `offset` (at most `end`) the first readable one; durable when it returns. Returns the new start."""
         ...
 
-    async def retain(self, now: int, keep_from: int | None) -> int:
+    async def retain(self, now: int, keep_from: int | None, moving_from: int | None = None) -> int:
         """Drop whole closed segments past retention by time or size, none that holds offsets at or above `keep_from`
-        (None: no such bound). Rolls an old active segment. Returns the new start."""
+        (None: no such bound) unless it is past `owed_retention_bytes` or, holding nothing from `moving_from` on,
+        `owed_retention_ms`. Rolls an old active segment. Returns the new start."""
+        ...
+
+    def overdue(self, now: int, keep_from: int | None) -> Overdue:
+        """What is past retention and kept because of `keep_from`."""
         ...
 
     async def flush(self) -> None:

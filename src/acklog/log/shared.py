@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Executor
 from dataclasses import dataclass
 
 from acklog.log.files import Files
@@ -23,3 +24,18 @@ class Shared:
     logs: str
     epoch: int
     producer_idle_ms: int
+    closers: Executor | None = None  # threads that close many logs at once
+    directories: int = 0  # made in `logs`, or perhaps not on disk when found there
+    directories_on_disk: int = 0  # so many of them are known to be
+
+    def another_directory(self) -> int:
+        """A log's directory has been made; the number tells `sync_directory` of it. In the loop."""
+        self.directories += 1
+        return self.directories
+
+    def sync_directory(self, number: int) -> None:
+        """Put the entry of that directory on disk, and of all made before. In any thread. Raises OSError."""
+        if number > self.directories_on_disk:
+            made = self.directories
+            self.files.fsync_dir(self.logs)
+            self.directories_on_disk = max(self.directories_on_disk, made)

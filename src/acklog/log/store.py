@@ -7,6 +7,7 @@ disk's sync, but `sync`, which runs in the sync thread.
 
 from __future__ import annotations
 
+import errno
 import logging
 from collections.abc import Sequence
 from contextlib import suppress
@@ -33,8 +34,8 @@ class Store:
         'config',
         'dirty',
         'made',
+        'made_as',
         'path',
-        'path_fresh',
         'producers',
         'segments',
         'shared',
@@ -49,7 +50,7 @@ class Store:
         self.start = 0
         self.producers: Producers | None = None
         self.made = False
-        self.path_fresh = False
+        self.made_as = 0
         self.sync_failed = False
         self._ready = False
         self._all_producers = True  # to be written with the next chunk
@@ -83,6 +84,7 @@ class Store:
     def recover(self, *, same_run: bool) -> None:
         """Look at the files. Raises Damaged, OSError; FileNotFoundError when there are none."""
         self.adopt(load(self.files, self.path, same_run=same_run, interval=self.config.index_interval_bytes))
+        self.made_as = self.shared.another_directory()  # whoever made it may not have come to sync that
 
     def adopt(self, found: Loaded) -> None:
         """Take what has been found on disk."""
@@ -103,7 +105,7 @@ class Store:
         if not self.made:
             with suppress(FileExistsError):
                 self.files.mkdir(self.path)
-                self.path_fresh = True
+                self.made_as = self.shared.another_directory()
             self.made = True
         if self.producers is None and self.segments:
             producers = Producers()
@@ -178,14 +180,14 @@ class Store:
     def mark_due(self, segment: Segment) -> bool:
         return segment.size - segment.marked >= MARK_BYTES
 
-    def sync(self) -> None:
-        """In the sync thread: put all on disk that was written before the call. Raises OSError."""
+    def sync(self, *, closing: bool = False) -> None:
+        """In the sync thread: put all on disk that was written before the call. Raises OSError.
+
+        When `closing` all but the directory's entries, which follow."""
         for segment in self.dirty:
             rolled, size = segment.rolled, segment.size
-            if self.path_fresh:
-                self.files.fsync_dir(self.shared.logs)
-                self.path_fresh = False
-            if segment.fresh:
+            self.shared.sync_directory(self.made_as)
+            if segment.fresh and not closing:
                 self.files.fsync_dir(self.path)
                 segment.fresh = False
             self._fdatasync(segment)
@@ -236,12 +238,19 @@ class Store:
         last = self.segments[-1]
         return last.marked_synced == last.size == last.marked and not (last.size == 0 and self.producers)
 
-    def seal(self) -> None:
-        """In a thread, when all bytes are on disk: write down durably what the next opening needs. Raises OSError."""
-        segment, producers = self.segments[-1], self.producers
-        assert producers is not None
-        segment.write_chunk(self.files, segment.chunk(ALL_PRODUCERS, producers.encode_all()), sync=True)
-        self.files.fsync_dir(self.path)
+    def finish(self) -> None:
+        """In a thread, at a clean close: put all on disk, and what the next opening needs. Raises OSError."""
+        if self.sync_failed:
+            raise OSError(errno.EIO, 'a write or sync has failed')
+        fresh = any(each.fresh for each in self.segments)
+        self.sync(closing=True)
+        if not self.sealed:
+            segment, producers = self.segments[-1], self.producers
+            assert producers is not None
+            fresh = fresh or not segment.index_size
+            segment.write_chunk(self.files, segment.chunk(ALL_PRODUCERS, producers.encode_all()), sync=True)
+        if fresh:
+            self.files.fsync_dir(self.path)
 
     def index_of(self, segment: Segment) -> Index:
         """Its index, loaded if need be; a bounded number of them stay. Raises Damaged, OSError."""
@@ -253,8 +262,7 @@ class Store:
 
     def start_at(self, offset: int) -> None:
         """Write the file `start`, durably. In a thread. Raises OSError."""
-        if self.path_fresh:
-            self.files.fsync_dir(self.shared.logs)
+        self.shared.sync_directory(self.made_as)
         start_file.write(self.files, self.path, offset)
 
     def drop_below(self, offset: int) -> list[Segment]:

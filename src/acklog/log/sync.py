@@ -9,6 +9,7 @@ by one `call_soon_threadsafe` for all that has been done since the loop last loo
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import threading
 from collections import deque
@@ -72,6 +73,9 @@ class Syncer:
                 covered = target.sync()
             except OSError as error:
                 failure = error
+            except Exception as error:  # a bug; whoever waits must not do so for ever
+                _log.exception('sync')
+                failure = OSError(errno.EIO, f'{error!r}')
             self._done.append((target, covered, failure))
             if not self._posted:
                 self._posted = True

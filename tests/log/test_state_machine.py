@@ -1,0 +1,290 @@
+"""The local log driven at random beside a list, with crashes, power losses, full disks and failing syncs in between.
+
+More of it: ACKLOG_LOG_EXAMPLES=2000 python -m pytest tests/log/test_state_machine.py --timeout 0
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import random
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+from tests.log.worlds import NOW, SYNCED, WRITTEN, LocalWorld, batch, contents
+
+from acklog.errors import Failed, Full, LogError, OutOfOrderSequence
+from acklog.log.local import LocalLog
+from acklog.log.seam import Appended, Durability, LogConfig
+
+T = TypeVar('T')
+
+APPENDS = st.tuples(st.integers(1, 4), st.integers(1, 120), st.sampled_from([WRITTEN, SYNCED]))  # records, bytes, how
+
+
+class Machine(RuleBasedStateMachine):
+    """`values`: what the log must hold from offset 0 on, those below `start` included; `sure`: so many are on disk."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loop = asyncio.new_event_loop()
+        self.values: list[str] = []
+        self.start = self.sure = 0
+        self.epoch = 0
+        self.time = NOW
+        self.count = 0
+        self.produced: list[tuple[list[str], int]] = []  # batches of producer 7, of two records each: values, offset
+        self.shaken = False  # a fault is set
+
+    def run(self, call: Coroutine[Any, Any, T]) -> T:
+        return self.loop.run_until_complete(asyncio.wait_for(call, 10))
+
+    @initialize(
+        segment_bytes=st.sampled_from([200, 600, 5000]),
+        interval=st.sampled_from([1, 100, 4096]),
+        chance=st.integers(0, 99),
+    )
+    def begin(self, segment_bytes: int, interval: int, chance: int) -> None:
+        self.chance = random.Random(chance)
+        self.config = LogConfig(segment_bytes=segment_bytes, index_interval_bytes=interval, retention_ms=-1)
+        self.run(self._begin())
+        self.epoch = self.log.epoch
+
+    async def _begin(self) -> None:
+        self.world = LocalWorld()
+        await self._open()
+
+    async def _open(self) -> None:
+        log = await self.world.open(config=self.config)
+        assert isinstance(log, LocalLog)
+        self.log = log
+
+    def new_values(self, count: int, size: int) -> list[str]:
+        self.count += count
+        return [f'{self.count - n}.'.ljust(size, 'x') for n in range(count)]
+
+    # --- what callers do
+
+    @rule(sizes=st.lists(APPENDS, min_size=1, max_size=5))
+    def append(self, sizes: list[tuple[int, int, Durability]]) -> None:
+        self.time += 1
+        turn = [(self.new_values(count, size), durability) for count, size, durability in sizes]
+
+        async def all_at_once() -> list[Appended | BaseException]:
+            calls = [self.log.append(batch(*values, at=self.time), self.time, how) for values, how in turn]
+            return await asyncio.gather(*calls, return_exceptions=True)
+
+        first = len(self.values)
+        results = self.run(all_at_once())
+        for result in results:
+            assert isinstance(result, Appended) or (self.shaken and isinstance(result, Full | Failed)), result
+        if all(isinstance(each, Appended) for each in results):
+            for (values, how), result in zip(turn, results, strict=True):
+                assert isinstance(result, Appended)
+                assert (result.first, result.last) == (first, first + len(values) - 1)
+                first = result.last + 1
+                self.values += values
+                if how is SYNCED:
+                    self.sure = len(self.values)
+        else:
+            self.some_of([values for values, _ in turn], results)
+
+    def some_of(self, turn: list[list[str]], results: list[Appended | BaseException]) -> None:
+        """A turn that failed in part: what was answered is there, the rest may be, in order."""
+        found = self.all_values()
+        assert found[: len(self.values)] == self.values
+        more = found[len(self.values) :]
+        at = len(self.values)
+        for values, result in zip(turn, results, strict=True):
+            if more[: len(values)] == values:
+                if isinstance(result, Appended):
+                    assert result.first == at
+                more = more[len(values) :]
+                at += len(values)
+            else:
+                assert not isinstance(result, Appended)
+        assert not more
+        self.values = found
+
+    @rule(size=st.integers(1, 60), how=st.sampled_from([WRITTEN, SYNCED]))
+    def produce(self, size: int, how: Durability) -> None:
+        """One batch of an idempotent producer, repeated until it is answered as clients do."""
+        values = self.new_values(2, size)
+        for _ in range(50):
+            try:
+                self.run(self.forward())
+                data = batch(*values, at=self.time, producer=(7, 0, 2 * len(self.produced)))
+                result = self.run(self.log.append(data, self.time, how))
+                break
+            except (Full, Failed):
+                assert self.shaken
+                self.heal()
+        else:
+            raise AssertionError('it does not come back')
+        found = self.all_values()
+        assert found[: len(self.values)] == self.values
+        assert found[result.first :] == values
+        self.values = found
+        self.produced.append((values, result.first))
+        if how is SYNCED:
+            self.sure = len(self.values)
+
+    @precondition(lambda self: bool(self.produced) and not self.shaken)
+    @rule(how=st.sampled_from([WRITTEN, SYNCED]))
+    def repeat(self, how: Durability) -> None:
+        values, first = self.produced[-1]
+        sequence = 2 * len(self.produced)
+        data = batch(*values, at=self.time, producer=(7, 0, sequence - 2))
+        assert self.run(self.log.append(data, self.time, how)) == Appended(first, first + 1, -1, True)
+        if how is SYNCED:
+            self.sure = max(self.sure, first + 2)
+        try:
+            self.run(self.log.append(batch('gap', producer=(7, 0, sequence + 1)), self.time, how))
+        except OutOfOrderSequence:
+            return
+        raise AssertionError('a gap was let through')
+
+    @rule(where=st.floats(0, 1), max_bytes=st.sampled_from([1, 300, 1 << 20]))
+    def read(self, where: float, max_bytes: int) -> None:
+        offset = self.start + round(where * (len(self.values) - self.start))
+        assert self.run(contents(self.log, offset, max_bytes=max_bytes)) == self.values[offset:]
+
+    @rule(where=st.floats(0, 1))
+    def truncate(self, where: float) -> None:
+        if self.shaken:
+            return
+        offset = self.start + round(where * (len(self.values) - self.start))
+        assert self.run(self.log.truncate_before(offset)) == offset
+        self.start = offset
+        self.sure = max(self.sure, self.start)
+
+    @rule(kept=st.integers(0, 2000), owed=st.floats(0, 2))
+    def retain(self, kept: int, owed: float) -> None:
+        if self.shaken:
+            return
+        keep_from = None if owed > 1 else self.start + round(owed * (len(self.values) - self.start))
+        self.log.configure(LogConfig(self.config.segment_bytes, retention_bytes=kept, retention_ms=-1))
+        self.time += 1
+        start = self.run(self.log.retain(self.time, keep_from))
+        assert self.start <= start <= len(self.values)
+        assert keep_from is None or start <= max(keep_from, self.start)
+        self.start = start
+        self.sure = max(self.sure, self.start)
+        self.log.configure(self.config)
+
+    @rule()
+    def flush(self) -> None:
+        try:
+            self.run(self.log.flush())
+        except (Full, Failed):
+            assert self.shaken
+        else:
+            self.sure = len(self.values)
+
+    # --- what happens to them
+
+    @rule(
+        operation=st.sampled_from(['pwritev', 'fdatasync', 'open', 'truncate', 'rename', 'fsync_dir']),
+        number=st.sampled_from([errno.EIO, errno.ENOSPC]),
+        after=st.integers(0, 3),
+    )
+    def fault(self, operation: str, number: int, after: int) -> None:
+        self.shaken = True
+        self.world.files.fail(operation, number, '*/logs/log*', after=after)
+
+    @rule(seed=st.integers(0, 99))
+    def short_writes(self, seed: int) -> None:
+        self.world.files.short_writes = random.Random(seed)
+
+    @rule()
+    def heal(self) -> None:
+        self.world.files.heal()
+        self.run(self.forward())
+        self.shaken = bool(self.log.store.sync_failed)
+
+    async def forward(self) -> None:
+        """Let a rewrite under way come to its end."""
+        rewriting = self.log._rewriting
+        if rewriting is not None:
+            await asyncio.wait([rewriting])
+
+    @rule()
+    def restart(self) -> None:
+        self.heal()
+        if self.shaken:
+            return  # it cannot be closed cleanly
+        self.run(self._again(self.world.restart()))
+        self.sure = len(self.values)
+        assert self.log.epoch == self.epoch
+
+    @rule()
+    def kill(self) -> None:
+        lost = self.log.store.sync_failed
+        self.run(self._again(self.world.kill()))
+        self.epoch += 1
+        self.after(must=self.sure if lost else len(self.values))
+
+    @rule(partly=st.booleans())
+    def power_loss(self, partly: bool) -> None:
+        self.run(self._again(self.world.power_loss(self.chance if partly else None)))
+        self.epoch += 1
+        self.after(must=self.sure)
+
+    async def _again(self, end: Coroutine[Any, Any, None]) -> None:
+        await end
+        await self._open()
+
+    def after(self, must: int) -> None:
+        """After an unclean end: at least `must` values are there."""
+        assert self.log.epoch == self.epoch
+        assert self.log.start == self.start
+        assert self.log.end >= must
+        found = self.run(contents(self.log))
+        assert found == self.values[self.start : self.start + len(found)]
+        assert self.log.end == max(self.start + len(found), self.start)
+        self.values = self.values[: self.log.end]
+        while self.produced and self.produced[-1][1] + 2 > len(self.values):
+            self.produced.pop()
+        self.shaken = bool(self.log.store.sync_failed)
+
+    def all_values(self) -> list[str]:
+        return [*self.values[: self.start], *self.run(contents(self.log))]
+
+    @invariant()
+    def the_same(self) -> None:
+        if hasattr(self, 'log'):
+            assert self.log.start == self.start
+            assert self.log.end == self.log.visible_end == len(self.values)
+
+    def teardown(self) -> None:
+        if hasattr(self, 'log'):
+            self.world.files.heal()
+            try:
+                self.run(self.world.close())
+            except LogError:
+                assert self.shaken
+        self.loop.close()
+
+
+def test_against_a_list() -> None:
+    examples = int(os.environ.get('ACKLOG_LOG_EXAMPLES', '60'))
+    run_state_machine_as_test(
+        Machine,
+        settings=settings(
+            max_examples=examples,
+            stateful_step_count=30,
+            deadline=None,
+            suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+        ),
+    )
