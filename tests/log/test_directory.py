@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.log.worlds import SYNCED, LocalWorld, contents, put
 
-from acklog.errors import Closed, ConfigError, Damaged
+from acklog.errors import Closed, ConfigError, Damaged, Failed
 from acklog.log.directory import DataDirectory
 from acklog.log.faulty_files import FaultyFiles
 from acklog.log.files import OsFiles
@@ -179,7 +179,7 @@ async def test_a_half_deleted_log_is_gone_at_the_next_start(local: LocalWorld) -
     log = await local.open()
     await put(log, 'a', durability=SYNCED)
     local.files.fail('unlink')
-    with pytest.raises(OSError, match='error'):
+    with pytest.raises(Failed, match='logs/log: Input/output error'):
         await log.delete()
     assert local.names() == []
     assert local.files.memory.listdir(f'{local.path}/logs') == ['log.deleted']

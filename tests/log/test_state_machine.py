@@ -41,6 +41,7 @@ class Machine(RuleBasedStateMachine):
         self.loop = asyncio.new_event_loop()
         self.values: list[str] = []
         self.start = self.sure = 0
+        self.lowest = self.highest = 0  # where the start may be after an unclean end
         self.epoch = 0
         self.time = NOW
         self.count = 0
@@ -162,26 +163,38 @@ class Machine(RuleBasedStateMachine):
 
     @rule(where=st.floats(0, 1))
     def truncate(self, where: float) -> None:
-        if self.shaken:
-            return
         offset = self.start + round(where * (len(self.values) - self.start))
-        assert self.run(self.log.truncate_before(offset)) == offset
-        self.start = offset
-        self.sure = max(self.sure, self.start)
+        try:
+            assert self.run(self.log.truncate_before(offset)) == offset
+        except (Full, Failed):
+            self.half_cut(offset)
+        else:
+            self.start = self.lowest = self.highest = offset
+            self.sure = max(self.sure, self.start)
 
     @rule(kept=st.integers(0, 2000), owed=st.floats(0, 2))
     def retain(self, kept: int, owed: float) -> None:
-        if self.shaken:
-            return
         keep_from = None if owed > 1 else self.start + round(owed * (len(self.values) - self.start))
         self.log.configure(LogConfig(self.config.segment_bytes, retention_bytes=kept, retention_ms=-1))
         self.time += 1
-        start = self.run(self.log.retain(self.time, keep_from))
-        assert self.start <= start <= len(self.values)
-        assert keep_from is None or start <= max(keep_from, self.start)
-        self.start = start
-        self.sure = max(self.sure, self.start)
+        try:
+            start = self.run(self.log.retain(self.time, keep_from))
+        except (Full, Failed):
+            self.half_cut(self.log.start)
+        else:
+            assert self.start <= start <= len(self.values)
+            assert keep_from is None or start <= max(keep_from, self.start)
+            if start > self.start:
+                self.start = self.lowest = start
+                self.highest = max(self.highest, start)
+                self.sure = max(self.sure, self.start)
         self.log.configure(self.config)
+
+    def half_cut(self, offset: int) -> None:
+        """It failed: the start may have moved, or move at the next opening, if not moved back there."""
+        assert self.shaken
+        self.start = self.log.start
+        self.highest = max(self.highest, offset, self.start)
 
     @rule()
     def flush(self) -> None:
@@ -227,6 +240,8 @@ class Machine(RuleBasedStateMachine):
         self.run(self._again(self.world.restart()))
         self.sure = len(self.values)
         assert self.log.epoch == self.epoch
+        assert self.lowest <= self.log.start <= self.highest
+        self.start = self.lowest = self.highest = self.log.start
 
     @rule()
     def kill(self) -> None:
@@ -248,12 +263,13 @@ class Machine(RuleBasedStateMachine):
     def after(self, must: int) -> None:
         """After an unclean end: at least `must` values are there."""
         assert self.log.epoch == self.epoch
-        assert self.log.start == self.start
+        assert self.lowest <= self.log.start <= self.highest
+        self.start = self.lowest = self.highest = self.log.start
         assert self.log.end >= must
         found = self.run(contents(self.log))
         assert found == self.values[self.start : self.start + len(found)]
         assert self.log.end == max(self.start + len(found), self.start)
-        self.values = self.values[: self.log.end]
+        self.values = [*self.values[: self.log.end], *[''] * (self.log.end - len(self.values))]
         while self.produced and self.produced[-1][1] + 2 > len(self.values):
             self.produced.pop()
         self.shaken = bool(self.log.store.sync_failed)

@@ -21,7 +21,7 @@ from collections import deque
 from collections.abc import Callable
 
 from acklog.errors import Closed, Failed, Full, LogError, OutOfOrderSequence, ProducerError
-from acklog.log.files import NO_SPACE, Buffer, write_all
+from acklog.log.files import NO_SPACE, Buffer, log_error, write_all
 from acklog.log.producers import Producer, Producers
 from acklog.log.seam import Appended
 from acklog.log.segment import MARK_BYTES, Segment
@@ -153,7 +153,7 @@ class Appender:
                 if segment.size:
                     segment = self._next_segment()
         except OSError as error:
-            raise self._as_error(error) from error
+            raise log_error(self.store.path, error) from error
         if not segment.size or segment.created < 0:
             segment.created = now
         return segment
@@ -165,7 +165,7 @@ class Appender:
             if self._begin(self.store.active()).size:
                 self._next_segment()
         except OSError as error:
-            raise self._as_error(error) from error
+            raise log_error(self.store.path, error) from error
 
     def _next_segment(self) -> Segment:
         segment = self._begin(self.store.roll())
@@ -320,14 +320,10 @@ class Appender:
             assert producers is not None
             producers.put(producer_id, state)
 
-    def _as_error(self, error: OSError) -> LogError:
-        kind = Full if error.errno in NO_SPACE else Failed
-        return kind(f'{self.store.path}: {error.strerror or error}')
-
     def _fail(self, futures: list[asyncio.Future[Appended]], error: OSError) -> None:
         for future in futures:
             if not future.done():
-                future.set_exception(self._as_error(error))
+                future.set_exception(log_error(self.store.path, error))
 
     def _broken(self, error: OSError) -> None:
         """Refuse everything until what no sync covered has been written anew."""

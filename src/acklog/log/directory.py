@@ -32,7 +32,7 @@ from typing import Any
 import crc32c as _crc32c
 
 from acklog.errors import Closed, ConfigError
-from acklog.log.files import Files, OsFiles, read_file, remove_tree, replace_file, write_all
+from acklog.log.files import Files, OsFiles, log_error, read_file, remove_tree, replace_file, write_all
 from acklog.log.loaded_indexes import LoadedIndexes
 from acklog.log.local import LocalLog
 from acklog.log.open_files import OpenFiles
@@ -114,7 +114,10 @@ class DataDirectory:
             if record is not None:
                 store.from_record(record)
             elif name in self._names:
-                await asyncio.to_thread(store.recover, same_run=self._same_run)
+                try:
+                    await asyncio.to_thread(store.recover, same_run=self._same_run)
+                except OSError as error:
+                    raise log_error(store.path, error) from error
                 other = self._open.get(name)
                 if other is not None:  # somebody else was faster
                     return other

@@ -15,6 +15,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Protocol
 
+from acklog.errors import Failed, Full
+
 Buffer = bytes | bytearray | memoryview
 
 MAX_BUFFERS = 1000  # of one pwritev; IOV_MAX is 1024
@@ -170,6 +172,12 @@ class OsFiles:
         except OSError:
             return ''  # unknown: never taken for the same
         return f'{boot}/{found.st_dev}/{found.st_ino}'
+
+
+def log_error(path: str, error: OSError) -> Full | Failed:
+    """What a log tells its caller of an error of the operating system."""
+    kind = Full if error.errno in NO_SPACE else Failed
+    return kind(f'{path}: {error.strerror or error}')
 
 
 def write_all(files: Files, handle: int, buffers: Sequence[Buffer], position: int) -> int:

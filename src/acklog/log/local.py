@@ -10,16 +10,19 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from typing import ParamSpec
 
-from acklog.errors import Closed, Damaged, Failed, OutOfRange
+from acklog.errors import Closed, Damaged, OutOfRange
 from acklog.log.appender import Appender
-from acklog.log.files import remove_tree
+from acklog.log.files import log_error, remove_tree
 from acklog.log.reader import Reader
 from acklog.log.retention import overdue, roll_due, start_due
 from acklog.log.seam import Appended, Durability, LogConfig, Overdue, Read
 from acklog.log.store import Store
 
 _log = logging.getLogger(__name__)
+
+P = ParamSpec('P')
 
 _NOTHING = Read(b'')
 
@@ -105,9 +108,9 @@ class LocalLog:
                 raise OutOfRange(offset, store.start, self._appender.written)
             if offset <= store.start:
                 return store.start
-            if offset == self._appender.written and store.segments and store.active().size:
+            if offset == self._appender.written and not store.sync_failed:
                 self._appender.roll()
-            await asyncio.to_thread(store.start_at, offset)
+            await self._in_thread(store.start_at, offset)
             self._check_open()
             store.start = max(store.start, offset)
             await self._drop_below(offset)
@@ -122,7 +125,7 @@ class LocalLog:
             return store.start
         async with self._lock():
             self._check_open()
-            if not store.segments[-1].rolled and roll_due(store.segments[-1], store.config, now):
+            if not (store.segments[-1].rolled or store.sync_failed) and roll_due(store.segments[-1], store.config, now):
                 self._appender.roll()
             offset = start_due(store.segments, store.start, store.config, now, keep_from, moving_from)
             if offset > store.start:
@@ -194,7 +197,7 @@ class LocalLog:
                 self.clean = True
         except OSError as error:
             store.sync_has_failed()
-            raise Failed(f'{store.path}: {error.strerror or error}') from error
+            raise log_error(store.path, error) from error
         finally:
             appender.end_waiting(Closed(f'{store.path} is closed'))
             store.close_files()
@@ -209,7 +212,7 @@ class LocalLog:
             store.close_files()
             self._on_close(self, True)
             if store.made:
-                await asyncio.to_thread(self._remove)
+                await self._in_thread(self._remove)
 
     def _remove(self) -> None:
         store = self._store
@@ -217,6 +220,12 @@ class LocalLog:
         store.files.rename(store.path, gone)
         store.files.fsync_dir(store.shared.logs)
         remove_tree(store.files, gone)
+
+    async def _in_thread(self, call: Callable[P, None], *arguments: P.args, **options: P.kwargs) -> None:
+        try:
+            await asyncio.to_thread(call, *arguments, **options)
+        except OSError as error:
+            raise log_error(self._store.path, error) from error
 
     # --- the start
 
@@ -235,7 +244,7 @@ class LocalLog:
         for each in dropped:
             store.shared.open_files.forget(each.path)
         if dropped:
-            await asyncio.to_thread(store.remove, dropped)
+            await self._in_thread(store.remove, dropped)
 
     # --- after a failure
 

@@ -8,6 +8,7 @@ they are first read; a broken batch raises Damaged with file and position, and t
 
 from __future__ import annotations
 
+import struct
 from bisect import bisect_right
 from collections.abc import Iterator
 
@@ -16,10 +17,12 @@ from acklog.log.index import Index
 from acklog.log.scan import Stored, stored
 from acklog.log.segment import Segment
 from acklog.log.store import Store
-from acklog.wire.record_batch import HEADER_SIZE, crc_fits
+from acklog.wire.record_batch import HEADER_SIZE, MAGIC, crc_fits
 
 _REMEMBERED = 16  # readers
-_HOP = 8192  # bytes read at once when only headers are wanted
+_WINDOW = 8192  # bytes read at once when only headers are wanted
+_HOP = struct.Struct('>qi4xb6xi')  # first offset, length, magic, last offset delta
+_BEHIND_LENGTH = 12
 
 
 class Reader:
@@ -36,7 +39,7 @@ class Reader:
         Damaged."""
         segment, position = self._find(offset)
         while True:
-            limit = segment.size if end >= segment.next else self._limit(segment, end)
+            limit = segment.size if end >= segment.next else self._seek(segment, end - 1)[1]
             if position < limit:
                 return self._take(segment, position, limit, max_bytes)
             following = self._behind(segment)
@@ -69,33 +72,46 @@ class Reader:
             return remembered
         segments = self.store.segments
         segment = segments[max(bisect_right(segments, offset, key=_base) - 1, 0)]
-        position = self._index(segment).at_offset(offset)
-        for batch in self._batches(segment, position):
-            if batch.last >= offset:
-                return segment, batch.position
-        return segment, segment.size
+        return segment, self._seek(segment, offset)[0]
+
+    def _seek(self, segment: Segment, offset: int) -> tuple[int, int]:
+        """Where the batch that holds `offset`, or the next one, begins and ends; the end of all if there is none."""
+        position, end = self._index(segment).at_offset(offset), segment.size
+        unpack = _HOP.unpack_from
+        while position < end:
+            data = self._pread(segment, position, min(_WINDOW, end - position))
+            at, last = 0, len(data) - HEADER_SIZE
+            while at <= last:
+                first, length, magic, delta = unpack(data, at)
+                size = length + _BEHIND_LENGTH
+                if magic != MAGIC or size < HEADER_SIZE:
+                    raise Damaged(f'{segment.path}: at {position + at}: no batch begins here')
+                if first + delta >= offset:
+                    return position + at, min(position + at + size, end)
+                at += size
+            if not at:
+                raise Damaged(f'{segment.path}: at {position}: {len(data)} bytes are no batch')
+            position += at
+        return end, end
 
     def _behind(self, segment: Segment) -> Segment | None:
         segments = self.store.segments
         number = bisect_right(segments, segment.base, key=_base)
         return segments[number] if number < len(segments) else None
 
-    def _limit(self, segment: Segment, end: int) -> int:
-        """Position behind the last batch of the segment that begins below `end`."""
-        position = self._index(segment).at_offset(end)
-        for batch in self._batches(segment, position):
-            if batch.first >= end:
-                break
-            position = batch.position + batch.size
-        return position
-
     def _index(self, segment: Segment) -> Index:
-        return segment.index or self.store.index_of(segment)
+        index = segment.index
+        if index is None:
+            try:
+                index = self.store.index_of(segment)
+            except OSError as error:
+                raise Damaged(f'{segment.index_path}: at 0: {error.strerror or error}') from error
+        return index
 
     def _batches(self, segment: Segment, position: int) -> Iterator[Stored]:
         """Headers of the batches from `position` on. Raises Damaged."""
         while position < segment.size:
-            data = self._pread(segment, position, min(_HOP, segment.size - position))
+            data = self._pread(segment, position, min(_WINDOW, segment.size - position))
             at = 0
             while len(data) - at >= HEADER_SIZE:
                 batch = _header(segment, data, at, position + at)
@@ -140,15 +156,17 @@ class Reader:
         """How many bytes of `data` are whole batches, and the offset behind them."""
         at = max(self._index(segment).at_position(position + len(data)) - position, 0)
         following = None
-        while len(data) - at >= HEADER_SIZE:
-            batch = stored(data, at, position + at)
-            if batch is None:
+        last = len(data) - HEADER_SIZE
+        while at <= last:
+            first, length, magic, delta = _HOP.unpack_from(data, at)
+            size = length + _BEHIND_LENGTH
+            if magic != MAGIC or size < HEADER_SIZE:
                 break  # it will be found broken when it is the first
-            if at + batch.size > len(data):
-                following = batch.first
+            if at + size > len(data):
+                following = first
                 break
-            at += batch.size
-            following = batch.last + 1
+            at += size
+            following = first + delta + 1
         return at, following
 
     def _remember(self, offset: int, segment: Segment, position: int) -> None:
