@@ -19,7 +19,22 @@ def test_host_and_port(text, address):
     assert parse_address('listen', text) == address
 
 
-@pytest.mark.parametrize('text', ['', '9092', 'host', 'host:', 'host:x', 'host:65536', 'host:-1', '::1:9092', 'h:١'])
+NO_ADDRESSES = [
+    '',
+    '9092',
+    'host',
+    'host:',
+    'host:x',
+    'host:65536',
+    'host:-1',
+    '::1:9092',
+    'h:\u0661',
+    '[x]:1',
+    'a b:1',
+]
+
+
+@pytest.mark.parametrize('text', NO_ADDRESSES)
 def test_what_is_no_address_is_refused_by_name(text):
     with pytest.raises(ConfigError, match=r'listen=.*HOST:PORT'):
         parse_address('listen', text)

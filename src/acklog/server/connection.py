@@ -13,7 +13,6 @@ One request of each connection may always run, whatever the others hold: so noth
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import deque
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -23,14 +22,11 @@ from acklog.broker.eager import Eager
 from acklog.errors import ProtocolError
 from acklog.server.addresses import peer_address
 from acklog.server.dispatch import Dispatch, Unanswerable
-from acklog.server.rate_limit import RateLimited
 from acklog.wire.stream import FrameReader
 
 if TYPE_CHECKING:
     from acklog.server.listener import Listener
 
-logger = logging.getLogger('acklog.connection')
-complaints = RateLimited(logger)
 
 JOIN_BELOW = 128 * 1024  # pieces of answers smaller than this are sent as one
 SLICE_S = 0.005  # time after which one connection's requests leave the loop to others
@@ -93,7 +89,9 @@ class Connection(asyncio.BufferedProtocol):
         transport.set_write_buffer_limits(high=0)  # told of every answer that the socket does not take at once
         reached = self._listener.admit(self)
         if reached is not None:
-            complaints.warning('connections', 'connection of %s refused: %s reached', self.caller.address, reached)
+            self._listener.complaints.warning(
+                'connections', 'connection of %s refused: %s reached', self.caller.address, reached
+            )
             self._ending = True
             transport.abort()
 
@@ -225,13 +223,15 @@ class Connection(asyncio.BufferedProtocol):
         if isinstance(error, ProtocolError | Unanswerable):
             self.refuse(error)
         else:
-            complaints.error('bug', 'a request of %s failed: this is a bug', self.caller.address, exc_info=error)
+            self._listener.complaints.error(
+                'bug', 'a request of %s failed: this is a bug', self.caller.address, exc_info=error
+            )
             self._end()
 
     def refuse(self, error: object) -> None:
         """The peer did what cannot be answered: close, with one line about it."""
         if not self._ending:
-            caller = self.caller
+            caller, complaints = self.caller, self._listener.complaints
             client_id = None if caller.client_id is None else caller.client_id[:SHOWN_ID]
             complaints.warning('refused', 'closing the connection of %s (%s): %s', caller.address, client_id, error)
         self._end()

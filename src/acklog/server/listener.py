@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import socket
 from collections import Counter
 from collections.abc import Sequence
@@ -12,7 +13,8 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from acklog.server.budget import Budget
-from acklog.server.connection import Connection, complaints
+from acklog.server.connection import Connection
+from acklog.server.rate_limit import RateLimited
 from acklog.server.unsent import Unsent
 
 if TYPE_CHECKING:
@@ -42,6 +44,7 @@ class Listener:
 
     def __init__(self, dispatch: Dispatch, limits: Limits) -> None:
         self.limits = limits
+        self.complaints = RateLimited(logging.getLogger('acklog.connection'))
         self.budget = Budget(limits.total_bytes)
         self.unsent = Unsent(limits.total_answer_bytes)
         self.slow_readers: set[Connection] = set()  # those that have answers to take
@@ -135,7 +138,7 @@ class Listener:
             text = (
                 'closing the connection of %s: it takes its answers too slowly: acklog.queued.max.answer.bytes reached'
             )
-            complaints.warning('slow', text, reader.caller.address)
+            self.complaints.warning('slow', text, reader.caller.address)
             reader.abort()
 
     # -- the end -------------------------------------------------------------------------------------------------------

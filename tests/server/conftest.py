@@ -1,0 +1,53 @@
+"""`serve(**settings)` opens a server in the test's process and loop; names with `_` for `.`, or in a dict. Whatever it
+logs as an error, and whatever the loop has to complain about, fails the test."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.server.raw import Raw
+
+from acklog.broker.configs import Settings
+from acklog.log.files import Files
+from acklog.server.addresses import show_address
+from acklog.server.run import Server
+
+Serve = Callable[..., Awaitable[Server]]
+
+
+def address_of(server: Server) -> str:
+    return show_address(server.broker.node.host, server.broker.node.port)
+
+
+@pytest.fixture
+async def serve(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> AsyncIterator[Serve]:
+    servers: list[Server] = []
+    complaints: list[Mapping[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: complaints.append(context))
+
+    async def start(
+        more: Mapping[str, object] | None = None, *, files: Files | None = None, **settings: object
+    ) -> Server:
+        named = {name.replace('_', '.'): value for name, value in settings.items()} | dict(more or {})
+        texts = {'data': str(tmp_path / 'data'), 'listen': '127.0.0.1:0', 'acklog.disk.reserve.bytes': '0'}
+        server = await Server.open(Settings(texts | {name: str(value) for name, value in named.items()}), files)
+        servers.append(server)
+        return server
+
+    yield start
+    Raw.close_all()
+    for server in servers:
+        await server.close()
+    assert not complaints
+    errors = [record for record in caplog.get_records('call') if record.levelno >= logging.ERROR]
+    assert not [(record.getMessage(), record.exc_text) for record in errors]
+
+
+@pytest.fixture
+async def server(serve: Serve) -> Server:
+    return await serve()
