@@ -1,7 +1,7 @@
 """What the local log costs: python bench/log.py [DIRECTORY]
 
-Appends of one-record batches, many in one turn of the loop and one after the other; large batches into the page cache; the
-same with a sync; reads at the tail and all over. Microseconds are of our code and the system calls under it.
+Appends of one-record batches, many in one turn of the loop and one after the other; large batches into the page cache;
+the same with a sync; reads at the tail and all over. Microseconds are of our code and the system calls under it.
 """
 
 from __future__ import annotations

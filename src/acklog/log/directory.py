@@ -7,8 +7,8 @@ On disk (format 1):
     run          JSON: `epoch`, leader epoch of this run, and `identity` of the machine's run; replaced at each start
     clean        after a clean close only: a line with a CRC, then JSON with the segments of every log; removed at start
     reserve      space set aside for internal logs
-    logs/<name>/ one log, see `acklog.log.segment`, `acklog.log.start_file`; `<topic id>-<partition>` or an internal
-    name logs/<name>.deleted/  being removed
+    logs/<name>/ one log, named `<topic id>-<partition>`, or as an internal one; see `acklog.log.segment`
+    logs/<name>.deleted/  one that is being removed
 
 The promise: a later version reads the formats of all earlier ones, and converts when it opens the directory; an
 earlier version refuses a later format and changes nothing.
