@@ -1,5 +1,5 @@
-"""The journal of the share partitions: nothing is answered before it is written, what was written comes back, what could
-not be written did not happen, and it stays short."""
+"""The journal of the share partitions: nothing is answered before it is written, what was written comes back, what
+could not be written did not happen, and it stays short."""
 
 from __future__ import annotations
 
