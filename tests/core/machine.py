@@ -233,7 +233,7 @@ WEIGHTS = {
     step_clock: 1,
     log_starts: 1,
     cut: 1,
-    seek: 1,
+    seek: 2,
     configure: 1,
 }
 CALLS = [call for call, weight in WEIGHTS.items() for _ in range(weight)]

@@ -55,12 +55,16 @@ class Selection:
     def __init__(self, end: int, left: int, strict: bool) -> None:
         self.end, self.strict = end, strict
         self.left = left  # how many more are wanted; below 1 no batch is begun
-        self.offsets, self.skipped = BitMap64(), BitMap64()
-        self.later, self.dues = BitMap64(), array('q')
+        self.offsets = BitMap64()
+        self.skipped: BitMap64 | None = None
+        self.later: list[int] = []  # published for later
+        self.dues: list[int] = []  # when they fall due, in the same order
 
     def event(self, now: int, lock: int, member: str, until: int) -> ev.Taken:
         """What has been taken, as an event."""
-        later: tuple[BitMap64, Dues] | None = (self.later, self.dues) if self.dues else None
+        later: tuple[BitMap64, Dues] | None = None
+        if self.later:
+            later = BitMap64(array('Q', self.later)), array('q', self.dues)
         return ev.Taken(now, lock, member, until, self.offsets, self.end, later)
 
 
@@ -137,7 +141,8 @@ def _from_available(state: ShareState, selection: Selection, batches: Sequence[B
         if batch[0] >= end:
             break
         if batch[2]:
-            selection.skipped |= within(state.free, batch[0], batch[1])
+            gaps = within(state.free, batch[0], batch[1])
+            selection.skipped = gaps if selection.skipped is None else selection.skipped | gaps
             continue
         if batch[0] != until + 1:
             read.add_range(begin, until + 1)
@@ -195,7 +200,7 @@ def _with_exceptions(selection: Selection, batch: Batch, first: int, now: int) -
         ready = below(ready, end)
     for offset in sorted(due):
         if offset < end:
-            selection.later.add(offset)
+            selection.later.append(offset)
             selection.dues.append(due[offset])
     selection.offsets |= ready
     selection.left -= len(ready)

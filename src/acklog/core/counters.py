@@ -67,6 +67,9 @@ class Counter:
         for bit, plane in enumerate(self.planes):
             if plane.isdisjoint(offsets):
                 continue
+            if offsets <= plane:
+                result = [(number | 1 << bit, group) for number, group in result]
+                continue
             split = []
             for number, group in result:
                 ones = group & plane

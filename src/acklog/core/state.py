@@ -134,7 +134,10 @@ class ShareState:
     @property
     def in_flight(self) -> int:
         """How many are acquired, pending or dying."""
-        return len(self.owed) - self.available - len(self.waiting)
+        count = len(self.owed) - len(self.free) - len(self.waiting)
+        for reservation in self.reservations:
+            count -= len(reservation.offsets)
+        return count
 
     def all_free(self) -> BitMap64:
         """The available ones, reserved ones included."""
@@ -192,9 +195,10 @@ class ShareState:
 
     def _forget_counts(self, offsets: BitMap64) -> None:
         for counter in (self.deliveries, self.attempts, self.leaves):
-            if counter:
+            if counter.planes:
                 counter.clear(offsets)
-        self._undefer(offsets)
+        if self.deferred:
+            self._undefer(offsets)
 
     def _bury(self, offsets: BitMap64, reason: str, dying: bool) -> None:
         having = self.reasons.setdefault(reason, BitMap64())
