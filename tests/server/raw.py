@@ -85,8 +85,10 @@ class Raw:
         try:
             async with asyncio.timeout(seconds):
                 while True:
-                    await self.read(1)
-        except Closed:
+                    if not await asyncio.get_running_loop().sock_recv(self.sock, 1 << 20):
+                        return True
+                    await asyncio.sleep(0)
+        except ConnectionError:
             return True
         except TimeoutError:
             return False

@@ -33,6 +33,9 @@ SLICE_S = 0.005  # time after which one connection's requests leave the loop to 
 REQUEST_COST = 2048  # bytes that a request under way takes besides its own
 TURN_S = 10.0  # in which a request that goes on above the limit has to be complete
 LAST_WORDS_S = 5.0  # in which a client has to take what was answered before its connection is closed
+RECEIVE = 256 * 1024  # bytes that are taken from the socket at a time
+FLUSH_AT = 256 * 1024  # bytes of answers that are given to the socket before the next request is started
+SMALL = 64 * 1024  # bytes that may wait for a client while there is no room for others
 SHOWN_ID = 64  # characters of a client id in a log line
 
 
@@ -64,7 +67,7 @@ class Connection(asyncio.BufferedProtocol):
         self._under_way: deque[_Request] = deque()
         self._backlog: deque[memoryview] = deque()
         self._bytes = 0  # of requests that are received and not worked off, and what they cost besides
-        self._held = 0  # bytes of the buffer that a large request is being received in
+        self._held = 0  # bytes that have arrived of a large request
         self._ready = 0  # bytes of answers that wait for those before them
         self._paused_writing = False
         self._paused_reading = False
@@ -113,7 +116,8 @@ class Connection(asyncio.BufferedProtocol):
             callback()
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        return self._frames.get_buffer(sizehint)
+        room = self._frames.get_buffer(sizehint)
+        return room if len(room) <= RECEIVE else room[:RECEIVE]
 
     def buffer_updated(self, nbytes: int) -> None:
         self.last_used = self._loop.time()
@@ -176,6 +180,9 @@ class Connection(asyncio.BufferedProtocol):
             self._flushing = True  # what is answered at once is sent together, behind the loop
             while backlog and self._may_start():
                 self._start(backlog.popleft())
+                if self._ready >= FLUSH_AT and self._under_way and self._under_way[0].ready:
+                    self._flush()
+                    self._flushing = True
                 if backlog and monotonic() > until:
                     self._resume_soon()
                     break
@@ -213,7 +220,7 @@ class Connection(asyncio.BufferedProtocol):
                 self._ready += size
                 self.unsent += size
                 self._account.total += size
-            if not self._flushing and self._under_way and self._under_way[0] is request:
+            if not self._flushing and self._under_way[0] is request:
                 self._flushing = True
                 self._loop.call_soon(self._flush)
 
@@ -297,7 +304,7 @@ class Connection(asyncio.BufferedProtocol):
         """See `Caller.room`."""
         room = self._listener.limits.answer_bytes - self.unsent
         if room > 0 and self._account.too_much:
-            return 0 if self._paused_writing else 1
+            return 0 if self.unsent > SMALL else 1
         return max(room, 0)
 
     def seconds_waiting(self, now: float) -> float:
@@ -312,7 +319,7 @@ class Connection(asyncio.BufferedProtocol):
     # -- bounds --------------------------------------------------------------------------------------------------------
 
     def _hold(self, size: int) -> None:
-        """Account for the buffer of the request that is being received; 0: there is none, or it is complete."""
+        """Account for a large request that is being received; 0: there is none, or it is complete."""
         change, self._held = size - self._held, size
         if change > 0:
             self._budget.take(change)

@@ -57,8 +57,8 @@ class FrameReader:
 
     @property
     def held(self) -> int:
-        """Bytes of the buffer in which a frame larger than a chunk is being received; 0 when there is none."""
-        return 0 if self._large is None else len(self._large)
+        """Bytes that have arrived of a frame larger than a chunk; 0 when there is none."""
+        return 0 if self._large is None else self._fill
 
     def get_buffer(self, hint: int = -1) -> memoryview:
         """Where the next bytes are to be put; never empty. `hint` is ignored, as BufferedProtocol allows."""

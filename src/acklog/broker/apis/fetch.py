@@ -64,7 +64,7 @@ class _Reading:
         self._committed = request.isolation_level == fetch.READ_COMMITTED
         self._room = caller.room()
         self._left = min(max(request.max_bytes, 0), broker.fetch_max_bytes, self._room)
-        self._min_bytes = request.min_bytes
+        self._min_bytes = min(request.min_bytes, self._left)
         self._bytes = 0
         self._failed = False
         self.answers: dict[Key, fetch.PartitionResponse] = {}
