@@ -49,7 +49,15 @@ class Machine(RuleBasedStateMachine):
         self.shaken = False  # a fault is set
 
     def run(self, call: Coroutine[Any, Any, T]) -> T:
-        return self.loop.run_until_complete(asyncio.wait_for(call, 10))
+        """Make the call, and let what it has set off in threads come to its end, so that each run is like the other."""
+
+        async def to_the_end() -> T:
+            try:
+                return await asyncio.wait_for(call, 10)
+            finally:
+                await self.forward()
+
+        return self.loop.run_until_complete(to_the_end())
 
     @initialize(
         segment_bytes=st.sampled_from([200, 600, 5000]),
@@ -124,7 +132,6 @@ class Machine(RuleBasedStateMachine):
         values = self.new_values(2, size)
         for _ in range(50):
             try:
-                self.run(self.forward())
                 data = batch(*values, at=self.time, producer=(7, 0, 2 * len(self.produced)))
                 result = self.run(self.log.append(data, self.time, how))
                 break
@@ -223,14 +230,14 @@ class Machine(RuleBasedStateMachine):
     @rule()
     def heal(self) -> None:
         self.world.files.heal()
-        self.run(self.forward())
         self.shaken = bool(self.log.store.sync_failed)
 
     async def forward(self) -> None:
         """Let a rewrite under way come to its end."""
-        rewriting = self.log._rewriting
-        if rewriting is not None:
-            await asyncio.wait([rewriting])
+        if hasattr(self, 'log'):
+            await self.log._appender.quiet()
+            if self.log._rewriting is not None:
+                await asyncio.wait([self.log._rewriting])
 
     @rule()
     def restart(self) -> None:

@@ -150,6 +150,7 @@ class Appender:
             old = segment.created >= 0 and now - segment.created >= config.segment_ms
             if self._tail and (old or self._tail + total > config.segment_bytes):
                 self.write_out()
+                self._check(now)  # that may have failed
                 if segment.size:
                     segment = self._next_segment()
         except OSError as error:

@@ -17,6 +17,7 @@ from acklog.log.appender import Appender
 from acklog.log.files import log_error, remove_tree
 from acklog.log.reader import Reader
 from acklog.log.retention import overdue, roll_due, start_due
+from acklog.log.rewrite import trim
 from acklog.log.seam import Appended, Durability, LogConfig, Overdue, Read
 from acklog.log.store import Store
 
@@ -244,7 +245,8 @@ class LocalLog:
         for each in dropped:
             store.shared.open_files.forget(each.path)
         if dropped:
-            await self._in_thread(store.remove, dropped)
+            snapshot = store.snapshot_to_sync()
+            await self._in_thread(store.remove, dropped, snapshot)
 
     # --- after a failure
 
@@ -268,3 +270,4 @@ class LocalLog:
             self._reader.forget()
             appender.adopt()
             _log.warning('%s: what no sync covered has been written anew; writes go on', store.path)
+            await asyncio.to_thread(trim, store.files, tuple(store.segments[:-1]))

@@ -89,19 +89,23 @@ class _Content:
         self.segments = [_Segment(0)]
         self.start = self.end = self.synced = 0
         self.producers = Producers()
+        self.synced_producers = Producers()
+
+    def sync(self) -> None:
+        """All of it is on disk."""
+        self.synced = self.end
+        self.synced_producers = deepcopy(self.producers)
 
     def cut(self) -> None:
         """Forget what was not synced."""
         self.end = max(self.synced, self.start)
         while len(self.segments) > 1 and self.segments[-1].base >= self.end:
             self.segments.pop()
-        self.producers = Producers()
+        self.producers = deepcopy(self.synced_producers)
         for segment in self.segments:
             segment.batches = [each for each in segment.batches if each.first < self.end]
             segment.size = sum(len(each.data) for each in segment.batches)
             segment.max_timestamp = max((each.max_timestamp for each in segment.batches), default=-1)
-            for batch in segment.batches:
-                _learn(self.producers, batch, -1)
 
 
 class MemoryLog:
@@ -213,12 +217,12 @@ class MemoryLog:
         async with self._writing:
             await self._trouble.pause()
             self._check_open()
-            self._content.synced = self._content.end
+            self._content.sync()
 
     async def close(self) -> None:
         async with self._writing:
             if not self._closed:
-                self._content.synced = self._content.end
+                self._content.sync()
                 self._closed = True
                 self._directory.closed(self.name)
 
@@ -249,7 +253,7 @@ class MemoryLog:
             raise failure(f'{self.name}: by demand')
         result = self._repeat(batches) or self._put(batches, now)
         if durability is Durability.SYNCED:
-            self._content.synced = self._content.end
+            self._content.sync()
         if failure is not None:
             raise failure(f'{self.name}: by demand')
         return result

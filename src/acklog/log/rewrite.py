@@ -2,12 +2,11 @@
 
 Once a sync has failed, the operating system may have dropped the bytes or taken them for written, so another sync of
 the same file proves nothing. The bytes are therefore read back, checked by their CRC, written to a new file and synced
-there; only then is the old file cut back to what is known to be on disk. The new file is named by the first offset in
-it; a crash in between leaves a `*.new` file, or an overlap that the next opening resolves (offsets at or above a later
-segment's base do not count).
+there; only then is the old file cut back. The new file is named by the first offset in it; a crash in between leaves a
+`*.new` file, or an overlap that the next opening resolves (offsets at or above a later segment's base do not count).
 
 What cannot be read back, or is not sound, makes the whole attempt fail: the log goes on refusing writes until it is
-opened anew, which cuts it there.
+opened anew, which cuts it there. The old file is cut back only when nobody reads from it any more (`trim`).
 """
 
 from __future__ import annotations
@@ -44,6 +43,18 @@ def rewrite(files: Files, directory: str, segments: Sequence[Segment], end: int,
     return found._replace(sync_failed=False)
 
 
+def trim(files: Files, segments: Sequence[Segment]) -> None:
+    """Cut off what lies behind the end of segments that are followed by others. In a thread; errors do no harm."""
+    for segment in segments:
+        with suppress(OSError):
+            handle = files.open(segment.path)
+            try:
+                if files.size(handle) > segment.size:
+                    files.truncate(handle, segment.size)
+            finally:
+                files.close(handle)
+
+
 def _rewrite(files: Files, directory: str, segment: Segment) -> None:
     old = files.open(segment.path)
     try:
@@ -52,8 +63,6 @@ def _rewrite(files: Files, directory: str, segment: Segment) -> None:
         _copy(files, old, segment, f'{path}.new')
         files.rename(f'{path}.new', path)
         files.fsync_dir(directory)
-        if segment.synced:
-            files.truncate(old, segment.synced)  # not synced: it may be the file that cannot be
     finally:
         files.close(old)
     index = f'{directory}/{first:020d}.index'

@@ -11,12 +11,16 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from crc32c import crc32c
+
 from acklog.log.files import Buffer, Files
-from acklog.wire.record_batch import HEADER_SIZE, MAGIC, crc_fits
+from acklog.wire.record_batch import HEADER_SIZE, MAGIC
 
 WINDOW = 1 << 20
 
 _FIELDS = struct.Struct('>qi4xb4xhi8xqqhii')
+_ALL = struct.Struct('>qi4xbIhi8xqqhi4x')
+_ATTRIBUTES_AT = 21  # the CRC is that of all from there on
 _BEHIND_LENGTH = 12
 
 assert _FIELDS.size == HEADER_SIZE
@@ -77,44 +81,43 @@ class Walk:
         self._end, self._offset = end, offset
         self.position = position
         self.fault: str | None = None
+        self._due = 0
 
     def __iter__(self) -> Iterator[Stored]:
-        data, at, view = b'', 0, memoryview(b'')
-        while self.position < self._end:
-            found = stored(view, at, self.position) if len(view) - at >= HEADER_SIZE else None
-            if found is None or at + found.size > len(view):
-                wanted = min(max(WINDOW, found.size if found else 0), self._end - self.position)
-                data = self._files.pread(self._handle, wanted, self.position)
-                view, at = memoryview(data), 0
-                found = self._whole(view)
-                if found is None:
-                    return
-            self.fault = self._unsound(view, at, found)
-            if self.fault:
+        wanted = WINDOW
+        while self.position < self._end and self.fault is None:
+            wanted = min(wanted, self._end - self.position)
+            data = self._files.pread(self._handle, wanted, self.position)
+            if len(data) < wanted:
+                self._end = self.position + len(data)
+            yield from self._sound(memoryview(data))
+            wanted = max(WINDOW, self._due)
+
+    def _sound(self, view: memoryview) -> Iterator[Stored]:
+        """The sound batches at the start of these bytes, which lie at `position`; one loop, as each batch counts."""
+        at, have, begin, offset = 0, len(view), self.position, self._offset
+        self._due = 0  # bytes of the batch that is not all here
+        while have - at >= HEADER_SIZE:
+            first, length, magic, crc, attributes, delta, latest, producer_id, producer_epoch, sequence = (
+                _ALL.unpack_from(view, at)
+            )
+            size = length + _BEHIND_LENGTH
+            if magic != MAGIC or size < HEADER_SIZE or delta < 0:
+                self.fault = 'no batch begins here'
+            elif size > self._end - begin - at:
+                self.fault = f'a batch of {size} bytes where {self._end - begin - at} are'
+            elif first < offset:
+                self.fault = f'a batch with offset {first} where {offset} is due'
+            elif at + size > have:
+                self._due = size
                 return
-            at += found.size
-            self._offset = found.last + 1
-            self.position += found.size
-            yield found
-
-    def _whole(self, view: memoryview) -> Stored | None:
-        """The batch at the start of a fresh window; sets `fault` when there is none. Reads on for a large one."""
-        if len(view) < HEADER_SIZE:
-            self.fault = f'{len(view)} bytes are no batch'
-            return None
-        found = stored(view, 0, self.position)
-        if found is None:
-            self.fault = 'no batch begins here'
-        elif found.size > self._end - self.position:
-            self.fault = f'a batch of {found.size} bytes where {self._end - self.position} are'
-            return None
-        return found
-
-    def _unsound(self, view: memoryview, at: int, found: Stored) -> str | None:
-        if found.first < self._offset:
-            return f'a batch with offset {found.first} where {self._offset} is due'
-        if at + found.size > len(view):
-            view, at = memoryview(self._files.pread(self._handle, found.size, self.position)), 0
-        if len(view) - at < found.size or not crc_fits(view, at, found.size):
-            return f'the CRC of the batch with offset {found.first} does not fit'
-        return None
+            elif crc != crc32c(view[at + _ATTRIBUTES_AT : at + size]):
+                self.fault = f'the CRC of the batch with offset {first} does not fit'
+            if self.fault is not None:
+                return
+            offset = self._offset = first + delta + 1
+            self.position = begin + at + size
+            yield Stored(begin + at, size, first, offset - 1, attributes, latest, producer_id, producer_epoch, sequence)
+            at += size
+        if not at or begin + have >= self._end > begin + at:
+            self.fault = f'{have - at} bytes are no batch'

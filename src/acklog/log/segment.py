@@ -21,7 +21,7 @@ from acklog.log.producers import Producers
 from acklog.log.scan import Stored, Walk
 from acklog.wire.record_batch import CONTROL
 
-MARK_BYTES = 4 << 20  # of log between two chunks of the index file: what an unclean start may have to read
+MARK_BYTES = 1 << 20  # of log between two chunks of the index file: what an unclean start may have to read
 
 
 class Segment:

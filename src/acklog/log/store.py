@@ -161,12 +161,12 @@ class Store:
         if segment not in self.dirty:
             self.dirty = (*self.dirty, segment)
 
-    def mark(self) -> None:
+    def mark(self, *, always: bool = False) -> None:
         """Add to the index file what it does not speak of yet. What fails here costs time after an unclean end, no
         more.
         """
         segment, producers = self.segments[-1], self.producers
-        if producers is None or (segment.marked == segment.size and segment.index_size):
+        if producers is None or not (always or segment.marked < segment.size or not segment.index_size):
             return
         everything = self._all_producers or not segment.index_size
         encoded = producers.encode_all() if everything else producers.encode_changed()
@@ -276,8 +276,25 @@ class Store:
         dropped, self.segments = self.segments[:count], self.segments[count:]
         return dropped
 
-    def remove(self, segments: Sequence[Segment]) -> None:
-        """In a thread, once their handles are closed: remove dropped segments, the oldest first. Raises OSError."""
+    def snapshot_to_sync(self) -> str | None:
+        """The index file that alone has the producers of what is about to be removed, if it may not be on disk."""
+        if self.producers is None or any(each.complete for each in self.segments):
+            return None
+        last = self.segments[-1]
+        if self._all_producers or not last.index_size:
+            self.mark(always=True)
+        return last.index_path if last.index_size else None
+
+    def remove(self, segments: Sequence[Segment], snapshot: str | None) -> None:
+        """In a thread, once their handles are closed: remove dropped segments, the oldest first, when what is known of
+        their producers is on disk (`snapshot_to_sync`). Raises OSError."""
+        if snapshot is not None:
+            handle = self.files.open(snapshot)
+            try:
+                self.files.fdatasync(handle)
+            finally:
+                self.files.close(handle)
+            self.files.fsync_dir(self.path)
         for each in segments:
             each.remove(self.files)
         if segments:
