@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from acklog.testing.checker import Verdict
 from acklog.testing.load import Load, Plan
 from acklog.testing.stock_client import stored_places
+from acklog.testing.verdict import Verdict
 
 FIRST_SUBSCRIBER_DIES, SERVER_DIES, SECOND_SUBSCRIBER_DIES = 0.25, 0.5, 0.75  # of the publishing time
 TAKEOVER_TIMEOUT_S = 15.0

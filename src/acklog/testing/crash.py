@@ -24,10 +24,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from acklog.testing.checker import Verdict
 from acklog.testing.load import Load, Plan
 from acklog.testing.process import ServerFailed, ServerProcess
 from acklog.testing.stock_client import NoStockClient, require, stored_places
+from acklog.testing.verdict import Verdict
 
 SUBSCRIBER_DIES = 0.5  # of the rounds
 DIES_WHILE_STARTING = 0.15  # of the rounds

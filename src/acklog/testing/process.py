@@ -22,7 +22,7 @@ from typing import IO
 
 from acklog.testing import usage
 
-READY = re.compile(r'^acklog (\S+) is ready on (\S+):(\d+), data in (.*)$')
+READY = re.compile(r'^acklog (\S+) is ready on (\S+):(\d+)(?:, HTTP on (http://\S+))?, data in (.*)$')
 
 
 class ServerFailed(AssertionError):
@@ -42,15 +42,16 @@ class ServerProcess:
         options: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        """Nothing is started yet. `settings` become `--set NAME=VALUE`; `options` are added to the command line as they
-        are; `port` 0 takes a free one at the first start."""
+        """Nothing is started yet. `settings` become `--set NAME=VALUE`, with no HTTP unless they name `http`; `options`
+        are added to the command line as they are; `port` 0 takes a free one at the first start."""
         self.directory = Path(directory)
-        self.settings = dict(settings or {})
+        self.settings = {'http': 'off', **(settings or {})}
         self.host, self.port = host, port
         self.options = list(options)
         self.environment = dict(environment or {})
         self.stderr_file = self.directory.with_name(self.directory.name + '.stderr')
         self.version = ''
+        self.http = ''  # where HTTP is, as http://HOST:PORT; '' for nowhere
         self.lives = 0  # how often it has been started
         self._process: subprocess.Popen[str] | None = None
 
@@ -173,7 +174,7 @@ class ServerProcess:
             self.kill()
             what = 'did not get ready in time' if line is None else f'said {line!r}' if line else 'ended at once'
             raise ServerFailed(f'the server {what}\n{self.last_words()}')
-        self.version, self.port = ready[1], int(ready[3])
+        self.version, self.port, self.http = ready[1], int(ready[3]), ready[4] or ''
 
 
 def _close(stream: IO[str] | None) -> None:
