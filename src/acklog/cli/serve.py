@@ -29,6 +29,9 @@ LEVELS = ('debug', 'info', 'warning', 'error')
     metavar='HOST:PORT',
     help='What clients are told to connect to.  [default: as --listen; a must where that is a wildcard]',
 )
+@click.option(
+    '--http', metavar='HOST:PORT', help='Where to listen for HTTP; `off` for none.  [default: 127.0.0.1:8080]'
+)
 @click.option('--config', 'file', metavar='FILE', help='TOML file with settings.  [env var: ACKLOG_CONFIG]')
 @click.option(
     '--set',
@@ -43,6 +46,7 @@ def serve(
     data: str | None,
     listen: str | None,
     advertise: str | None,
+    http: str | None,
     file: str | None,
     assignments: tuple[str, ...],
     log_level: str | None,
@@ -67,6 +71,7 @@ def serve(
             'data': data,
             'listen': listen,
             'advertise': advertise,
+            'http': http,
             'log.level': log_level,
             'log.format': log_format,
         },

@@ -29,6 +29,8 @@ from acklog.server.addresses import advertised, is_loopback, parse_address, show
 from acklog.server.clock import Clock, LoopTimer
 from acklog.server.dispatch import Dispatch
 from acklog.server.file_limit import connections_allowed
+from acklog.server.http import address as http_address
+from acklog.server.http.listener import HttpLimits, HttpListener
 from acklog.server.listener import Limits, Listener
 from acklog.server.notify import notify
 
@@ -42,8 +44,11 @@ INTERRUPTED = 130  # exit code of a process that a second signal ended
 def limits(settings: Settings) -> Limits:
     """The bounds of the listener, from the configs."""
     connections = settings.integer('max.connections')
+    others = settings.integer('acklog.max.open.files')
+    if http_address.configured(settings) is not None:
+        others += settings.integer('acklog.http.max.connections')
     return Limits(
-        connections=connections_allowed(connections, settings.integer('acklog.max.open.files')),
+        connections=connections_allowed(connections, others),
         connections_per_ip=settings.integer('max.connections.per.ip'),
         request_bytes=settings.integer('socket.request.max.bytes'),
         total_bytes=settings.integer('queued.max.request.bytes'),
@@ -53,8 +58,18 @@ def limits(settings: Settings) -> Limits:
     )
 
 
+def http_limits(settings: Settings) -> HttpLimits:
+    """The bounds of the HTTP listener, from the configs."""
+    return HttpLimits(
+        connections=settings.integer('acklog.http.max.connections'),
+        connections_per_ip=settings.integer('max.connections.per.ip'),
+        body_bytes=settings.integer('acklog.http.max.body.bytes'),
+    )
+
+
 class Server:
-    """A broker and its listener in the running loop. Tests use it in process; `serve` as a process."""
+    """A broker and its listeners in the running loop. Tests use it in process; `serve` as a process. `http`: None where
+    there is no HTTP."""
 
     def __init__(self, broker: Broker, directory: DataDirectory, timer: LoopTimer, settings: Settings) -> None:
         self.broker = broker
@@ -62,7 +77,13 @@ class Server:
         self._directory = directory
         self._timer = timer
         self.listener = Listener(Dispatch(broker), limits(settings))
-        settings.on_change.append(lambda: self.listener.reconfigure(limits(settings)))
+        self.http: HttpListener | None = None
+        settings.on_change.append(self._reconfigure)
+
+    def _reconfigure(self) -> None:
+        self.listener.reconfigure(limits(self.settings))
+        if self.http is not None:
+            self.http.limits = http_limits(self.settings)
 
     @classmethod
     async def open(cls, settings: Settings, files: Files | None = None) -> Server:
@@ -71,12 +92,23 @@ class Server:
         listen = parse_address('listen', settings.text('listen'))
         advertise = advertised(listen, settings.text('advertise'))
         bound = sockets.bind(*listen)
+        bound_http: Sequence[socket.socket] = ()
         try:
-            return await cls._open(settings, files, bound, _told(listen[0], bound, advertise))
+            bound_http = http_address.bind(settings)
+            server = await cls._open(settings, files, bound, _told(listen[0], bound, advertise))
         except BaseException:
-            for each in bound:
+            for each in (*bound, *bound_http):
                 each.close()
             raise
+        if bound_http:
+            server._serve_http(bound_http)
+        return server
+
+    def _serve_http(self, bound: Sequence[socket.socket]) -> None:
+        """Comes last: the sockets only wait for the first connection."""
+        listener = self.listener
+        self.http = HttpListener(self.broker, http_limits(self.settings), listener.budget, listener.unsent)
+        self.http.serve(bound)
 
     @classmethod
     async def _open(
@@ -106,6 +138,8 @@ class Server:
     async def close(self) -> None:
         """Stop listening, answer who waits, finish what is under way, close everything cleanly."""
         self.broker.stop_waits()
+        if self.http is not None:
+            await self.http.close(GRACE_S)
         await self.listener.close(GRACE_S)
         await self.broker.close()
         await self._directory.close()
@@ -146,6 +180,8 @@ async def _serve(settings: Settings) -> int:
     server = await _opened(settings, signals.received)
     if not signals.received.is_set():
         address = show_address(server.broker.node.host, server.broker.node.port)
+        if server.http is not None:
+            address += f', HTTP on http://{show_address(*server.http.address)}'
         _warn(settings)
         _say(f'acklog {acklog.__version__} is ready on {address}, data in {settings.text("data")}')
         notify('READY=1')
@@ -192,9 +228,9 @@ def _report(loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None
 
 
 def _warn(settings: Settings) -> None:
-    host = parse_address('listen', settings.text('listen'))[0]
-    if not is_loopback(host):
-        logger.warning('listening on %s: there is no authentication yet, everybody may do everything', host or '*')
+    for host, _ in filter(None, (parse_address('listen', settings.text('listen')), http_address.configured(settings))):
+        if not is_loopback(host):
+            logger.warning('listening on %s: there is no authentication yet, everybody may do everything', host or '*')
     if sys.platform == 'darwin':
         logger.warning('macOS is for development: a sync there does not reach the disk as on Linux')
 

@@ -6,7 +6,8 @@ changed through IncrementalAlterConfigs on the BROKER resource and then win.
 
 from acklog.broker.configs.definitions import Table
 from acklog.broker.configs.group_defaults import GROUPS
+from acklog.broker.configs.http_configs import HTTP
 from acklog.broker.configs.node_configs import LIMITS, PROCESS, STATE
 from acklog.broker.configs.topic_defaults import LOGS, TOPICS
 
-BROKER = Table('broker', (*PROCESS, *TOPICS, *LOGS, *LIMITS, *GROUPS, *STATE))
+BROKER = Table('broker', (*PROCESS, *HTTP, *TOPICS, *LOGS, *LIMITS, *GROUPS, *STATE))

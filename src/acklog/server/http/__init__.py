@@ -1,0 +1,1 @@
+"""The HTTP API. Nothing here but `address` and `listener` is imported before the first HTTP connection comes."""
