@@ -1,0 +1,119 @@
+"""The bytes of events: everything comes back, bytes are what the format says, anything else is Damaged."""
+
+from __future__ import annotations
+
+from array import array
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyroaring import BitMap64
+
+from acklog.broker import event_codec
+from acklog.broker.event_codec import _EVENTS, DUES, INT, LATER, OFFSETS, TEXT, Field, decode, encode
+from acklog.core import events as ev
+from acklog.core.offsets import span
+from acklog.errors import Damaged
+
+INTS = st.integers(-(1 << 63), (1 << 63) - 1)
+PLACES = st.integers(0, 300) | st.integers(0, (1 << 63) - 1)
+SETS = st.builds(span, st.integers(0, 1 << 40), st.integers(0, 1 << 20)) | st.sets(PLACES, max_size=50).map(BitMap64)
+TIMES = INTS | st.lists(INTS, max_size=30).map(lambda times: array('q', times))
+FIELDS: dict[int, st.SearchStrategy[Any]] = {
+    id(INT): INTS,
+    id(TEXT): st.text(max_size=40),
+    id(OFFSETS): SETS,
+    id(DUES): st.none() | TIMES,
+    id(LATER): st.none() | st.tuples(SETS.filter(bool), TIMES),
+}
+
+
+def values(field: Field) -> st.SearchStrategy[Any]:
+    """What a field may hold; a choice is read from its bytes."""
+    if id(field) in FIELDS:
+        return FIELDS[id(field)]
+    choices = []
+    for byte in range(256):
+        try:
+            choices.append(field.get(bytes((byte,)), 0)[0])
+        except IndexError:
+            break
+    return st.sampled_from(choices)
+
+
+EVENTS = st.one_of(
+    [st.tuples(*map(values, fields)).map(lambda told, make=make: make(*told)) for make, fields in _EVENTS.values()]
+)
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.lists(EVENTS, max_size=6))
+def test_everything_comes_back(events: list[ev.Event]) -> None:
+    back = decode(encode(events))
+    assert back == events
+    assert [type(event) for event in back] == [type(event) for event in events]
+
+
+def test_every_event_has_a_number() -> None:
+    assert {make for make, _ in _EVENTS.values()} == set(ev.Event.__args__)
+
+
+@pytest.mark.parametrize(
+    ('event', 'data'),
+    [
+        (ev.Settled(span(5, 5)), '01 02 00 0000000000000005'),
+        (ev.Settled(span(5, 504)), '01 02 01 0000000000000005 000001f4'),
+        (ev.Settled(BitMap64([1, 3])), '01 02 02 00000020 ' + BitMap64([1, 3]).serialize().hex()),
+        (ev.Settled(BitMap64()), '01 02 02 00000000'),
+        (ev.Renewed(span(5, 5), 1 << 40), '01 08 00 0000000000000005 0000010000000000'),
+        (ev.Pended('mé', ev.Ack.REJECT, span(5, 5)), '01 0a 00000003 6dc3a9 03 00 0000000000000005'),
+        (ev.Sought(2, 9), '01 10 0000000000000002 0000000000000009'),
+        (ev.LogStarted(9), '01 11 0000000000000009'),
+        (ev.Began(1, 2, 3, 4), '01 40 0000000000000001 0000000000000002 0000000000000003 0000000000000004'),
+    ],
+)
+def test_bytes(event: ev.Event, data: str) -> None:
+    """These stay as they are: older journals hold them."""
+    assert encode([event]).hex() == data.replace(' ', '')
+
+
+@given(st.lists(EVENTS, min_size=1, max_size=3))
+def test_cut_anywhere_it_is_damaged_or_whole_events(events: list[ev.Event]) -> None:
+    data = encode(events)
+    whole = {len(encode(events[:count])): count for count in range(len(events) + 1)}
+    for size in [*range(min(len(data), 60)), len(data) - 1]:
+        if size in whole:
+            assert decode(data[:size]) == events[: whole[size]]
+        else:
+            with pytest.raises(Damaged):
+                decode(data[:size])
+
+
+@pytest.mark.parametrize(
+    ('data', 'why'),
+    [
+        (b'', 'index out of range'),
+        (b'\x02', 'format 2; this version of acklog reads 1'),
+        (b'\x01\xff', '255'),
+        (b'\x01\x02\x09', 'offsets of form 9'),
+        (b'\x01\x02\x02\xff\xff\xff\xffabc', 'bytes are missing'),
+        (b'\x01\x02\x02\x00\x00\x00\x03abc', 'Could not deserialize'),
+        (b'\x01\x0a\x00\x00\x00\x01\xff\x03\x00' + bytes(8), 'decode'),
+    ],
+)
+def test_damage_is_named(data: bytes, why: str) -> None:
+    with pytest.raises(Damaged, match=why):
+        decode(data)
+
+
+@given(st.binary(max_size=60))
+def test_any_bytes_are_events_or_damaged(data: bytes) -> None:
+    with suppress(Damaged):
+        decode(bytes([event_codec.FORMAT]) + data)
+
+
+def test_a_million_holes_are_small() -> None:
+    holes = BitMap64(range(0, 2_000_000, 2))
+    assert len(encode([ev.Kept('available', holes)])) < 300_000
