@@ -34,7 +34,12 @@ async def serve(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> AsyncIterat
         more: Mapping[str, object] | None = None, *, files: Files | None = None, **settings: object
     ) -> Server:
         named = {name.replace('_', '.'): value for name, value in settings.items()} | dict(more or {})
-        texts = {'data': str(tmp_path / 'data'), 'listen': '127.0.0.1:0', 'http': 'off', 'acklog.disk.reserve.bytes': '0'}
+        texts = {
+            'data': str(tmp_path / 'data'),
+            'listen': '127.0.0.1:0',
+            'http': 'off',
+            'acklog.disk.reserve.bytes': '0',
+        }
         server = await Server.open(Settings(texts | {name: str(value) for name, value in named.items()}), files)
         servers.append(server)
         return server
