@@ -10,6 +10,7 @@ import sys
 import time
 from array import array
 from collections.abc import Callable, Iterator
+from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -19,6 +20,7 @@ from pyroaring import BitMap64
 from acklog.broker import event_codec
 from acklog.core.backoff import Backoff
 from acklog.core.share_partition import Ack, Acquired, ShareConfig, SharePartition
+from acklog.core.waiting import Waiting
 
 MILLION = 1_000_000
 NOW = 1_000_000
@@ -147,8 +149,6 @@ def waiting() -> Iterator[Row]:
 
 
 def put_each() -> Iterator[Row]:
-    from acklog.core.waiting import Waiting
-
     queue = Waiting()
     batches = [
         (BitMap64(range(first, first + 500)), array('q', [NOW + o * 7919 % MILLION for o in range(first, first + 500)]))
@@ -166,11 +166,17 @@ def idle() -> Iterator[Row]:
     yield Row('an idle share partition', (resident() - before) / len(partitions) / 1000, 'kB', '10')
 
 
+def show(part: Callable[[], Iterator[Row]]) -> None:
+    for row in part():
+        sys.stdout.write(f'{row.what:68}{row.figure:10.1f} {row.unit:4} target {row.target}\n')
+        sys.stdout.flush()
+
+
 def main() -> None:
-    for part in (idle, times, holes, waiting, put_each):
-        for row in part():
-            sys.stdout.write(f'{row.what:68}{row.figure:10.1f} {row.unit:4} target {row.target}\n')
-            sys.stdout.flush()
+    for part in (times, idle, holes, waiting, put_each):  # each in a process of its own, so that memory is its own
+        process = get_context('spawn').Process(target=show, args=(part,))
+        process.start()
+        process.join()
 
 
 if __name__ == '__main__':

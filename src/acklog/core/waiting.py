@@ -6,6 +6,7 @@ Strategy: three homes, each cheap for what it holds.
 - *Recent*: a few offsets with a time of their own go into a small heap of pairs.
 - *Runs*: when that heap is full, or a whole batch comes with a time for each, it becomes a run: two typed arrays (16
   bytes an offset) sorted by time, eaten from the front. A heap of the runs by their first time says which comes next.
+  A run is short enough that making one holds nobody up.
 
 Nothing is ever merged or cascaded, so no call pays for many earlier ones. What leaves before its time (rare: an
 operator, the log's start) is filtered out of the places that hold it, so the first time is always exact.
@@ -80,7 +81,10 @@ class Waiting:
     def put(self, offsets: BitMap64, due: Dues) -> None:
         """Add `offsets`, none of which is here, to fall due at one time or at one time each."""
         if not isinstance(due, int):
-            self._put_each(sorted(zip(due, offsets, strict=True)))
+            flat = offsets.to_array()
+            for at in range(0, len(flat), RECENT):
+                pairs = zip(due[at : at + RECENT], flat[at : at + RECENT], strict=True)
+                self._put_each(sorted(pairs))
             return
         group = self._groups.at.get(due)
         if group is not None:
