@@ -20,6 +20,8 @@ from acklog.broker.catalog_log import CONFIG, NAME, CatalogLog
 from acklog.broker.catalog_state import CatalogState, Event, Group, Topic, id_text, topic_event
 from acklog.broker.catalog_view import CatalogView
 from acklog.broker.configs import Settings
+from acklog.broker.topic_names import INTERNAL
+from acklog.errors import Damaged
 from acklog.log.seam import Durability, Opener
 from acklog.wire.error_code import ErrorCode
 
@@ -60,6 +62,7 @@ class Catalog(CatalogView):
         await catalog._log.recover()
         catalog._producer_id = catalog._producer_ids_end = catalog._state.next_producer_id
         if not catalog.cluster_id:
+            _check_new(opener)
             await catalog._log.write([{'kind': 'cluster', 'id': id_text(new_id())}], Durability.SYNCED)
         return catalog
 
@@ -256,6 +259,14 @@ class Catalog(CatalogView):
         self._changes.discard(task)
         if not task.cancelled():
             task.exception()  # looked at, so that a caller that is gone leaves no warning
+
+
+def _check_new(opener: Opener) -> None:
+    """An empty catalog is a new one, or one that got lost: then the logs of its topics are still there, and must not be
+    taken for those of deleted topics. Raises Damaged."""
+    logs = [name for name in opener.names() if not name.startswith(INTERNAL)]
+    if logs:
+        raise Damaged(f'the catalog ({NAME}) is empty, but there are {len(logs)} logs of topics, such as {logs[0]}')
 
 
 def new_id() -> uuid.UUID:

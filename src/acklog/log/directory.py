@@ -8,7 +8,7 @@ On disk (format 1):
     clean        after a clean close only: a line with a CRC, then JSON with the segments of every log; removed at start
     reserve      space set aside for internal logs
     logs/<name>/ one log, named `<topic id>-<partition>`, or as an internal one; see `acklog.log.segment`
-    logs/<name>.deleted/  one that is being removed
+    logs/*.deleted/  one that is being removed
 
 The promise: a later version reads the formats of all earlier ones, and converts when it opens the directory; an
 earlier version refuses a later format and changes nothing.
@@ -31,12 +31,12 @@ from typing import Any
 
 import crc32c as _crc32c
 
-from acklog.errors import Closed, ConfigError
-from acklog.log.files import Files, OsFiles, log_error, read_file, remove_tree, replace_file, write_all
+from acklog.errors import Closed, ConfigError, Damaged
+from acklog.log.files import NO_SPACE, Files, OsFiles, log_error, read_file, remove_tree, replace_file, write_all
 from acklog.log.loaded_indexes import LoadedIndexes
 from acklog.log.local import LocalLog
 from acklog.log.open_files import OpenFiles
-from acklog.log.reserve import Reserve
+from acklog.log.reserve import Reserve, give_some
 from acklog.log.seam import Log, LogConfig
 from acklog.log.shared import Shared
 from acklog.log.store import Store
@@ -77,7 +77,7 @@ class DataDirectory:
         try:
             self._check_format()
             self._make(f'{self.path}/logs')
-            epoch = self._begin_run()
+            epoch = self._begin_run_on_full_disk(reserve_bytes)
             self._shared = Shared(
                 self._files,
                 OpenFiles(self._files, open_files),
@@ -190,16 +190,21 @@ class DataDirectory:
                 f'format {int(match[1])} was written by a newer acklog; this one knows up to {FORMAT}',
             )
 
+    def _begin_run_on_full_disk(self, reserve_bytes: int) -> int:
+        try:
+            return self._begin_run()
+        except OSError as error:
+            if error.errno not in NO_SPACE or not give_some(self._files, self.path, reserve_bytes):
+                raise
+        return self._begin_run()
+
     def _begin_run(self) -> int:
         """Read what the last run left, and leave for the next one what it has to know if this one ends uncleanly."""
         identity = self._files.identity(self._lock)
-        try:
-            last = json.loads(read_file(self._files, f'{self.path}/run'))
-        except FileNotFoundError:
-            last = {'epoch': -1, 'identity': ''}
+        last = self._last_run()
         self._same_run = bool(identity) and last['identity'] == identity
         clean = self._read_clean()
-        epoch = int(last['epoch'])
+        epoch: int = last['epoch']
         if clean is None or not clean['all'] or epoch < 0:
             epoch += 1
         if clean is not None:
@@ -209,6 +214,18 @@ class DataDirectory:
             self._files.unlink(f'{self.path}/clean')
             self._files.fsync_dir(self.path)
         return epoch
+
+    def _last_run(self) -> dict[str, Any]:
+        path = f'{self.path}/run'
+        try:
+            last = json.loads(read_file(self._files, path))
+            return {'epoch': int(last['epoch']), 'identity': str(last['identity'])}
+        except FileNotFoundError:
+            if self._files.listdir(f'{self.path}/logs'):
+                raise Damaged(f'{path}: at 0: there is no such file, but there are logs') from None
+            return {'epoch': -1, 'identity': ''}
+        except (ValueError, TypeError, LookupError):  # a guess could use an epoch for the second time
+            raise Damaged(f'{path}: at 0: not as it was written') from None
 
     def _read_clean(self) -> dict[str, Any] | None:
         try:

@@ -7,6 +7,7 @@ synced. There the batches are walked over and their CRCs checked.
 
     broken at or above the synced part of the last segment      a torn tail: cut, with a line in the log
     broken below the synced part, or with synced bytes behind   Damaged: file and position; nothing is changed
+    an index file that tells of synced bytes, and no segment    Damaged
 
 A file `sync-failed` in the directory says that a sync failed: then what the operating system has may not be what a
 later sync puts on disk, so all above the synced part is written anew (`acklog.log.rewrite`).
@@ -50,6 +51,7 @@ def load(files: Files, directory: str, *, same_run: bool, interval: int) -> Load
     same_run = same_run and SYNC_FAILED not in names
     bases = sorted(int(name[:-4]) for name in names if name.endswith('.log'))
     segments = [Segment(directory, base) for base in bases]
+    _check_missing(files, directory, names, bases)
     producers = Producers()
     start = start_file.read(files, directory)
     from_here = _producers_from(files, segments)
@@ -69,6 +71,17 @@ def load(files: Files, directory: str, *, same_run: bool, interval: int) -> Load
         if segment.rolled:
             segment.index = None
     return Loaded(segments, start, producers, SYNC_FAILED in names)
+
+
+def _check_missing(files: Files, directory: str, names: list[str], bases: list[int]) -> None:
+    """Index files without a segment are left over from one whose entry in the directory no sync had covered; but if
+    they say that some of it was on disk, somebody has taken it away."""
+    for base in {int(name[:-6]) for name in names if name.endswith('.index')} - set(bases):
+        segment = Segment(directory, base)
+        synced = max((chunk.synced for chunk in chunks_of(files, segment)), default=0)
+        if synced:
+            raise Damaged(f'{segment.path}: at 0: there is no such file, {synced} bytes of it were on disk')
+        files.unlink(segment.index_path)
 
 
 def _producers_from(files: Files, segments: list[Segment]) -> int:

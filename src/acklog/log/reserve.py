@@ -16,13 +16,32 @@ RETRY_MS = 200
 _log = logging.getLogger(__name__)
 
 
+def give_some(files: Files, directory: str, size: int) -> bool:
+    """Before there is a `Reserve`, at start on a full disk: set a step of the space free. False if there is none."""
+    path = f'{directory}/reserve'
+    try:
+        handle = files.open(path)
+    except FileNotFoundError:
+        return False
+    try:
+        have = files.size(handle)
+        files.truncate(handle, max(0, min(have, size) - _step(size)))
+    finally:
+        files.close(handle)
+    return have > 0
+
+
+def _step(size: int) -> int:
+    return max(size // 16, 1)
+
+
 class Reserve:
     """`size`: bytes to be set aside, 0 for none. Raises nothing: a disk without space has a smaller reserve."""
 
     def __init__(self, files: Files, directory: str, size: int) -> None:
         self._files, self._directory, self._size = files, directory, size
         self._path = f'{directory}/reserve'
-        self._step = max(size // 16, 1)
+        self._step = _step(size)
         self._have = 0
         self.short = size > 0  # some of it is given free: only internal logs may write
         self._tried: int | None = None

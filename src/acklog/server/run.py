@@ -33,6 +33,7 @@ from acklog.server.http import address as http_address
 from acklog.server.http.listener import HttpLimits, HttpListener
 from acklog.server.listener import Limits, Listener
 from acklog.server.notify import notify
+from acklog.server.sockets import CannotListen
 
 logger = logging.getLogger('acklog.server')
 
@@ -138,9 +139,10 @@ class Server:
     async def close(self) -> None:
         """Stop listening, answer who waits, finish what is under way, close everything cleanly."""
         self.broker.stop_waits()
+        closing = [self.listener.close(GRACE_S)]
         if self.http is not None:
-            await self.http.close(GRACE_S)
-        await self.listener.close(GRACE_S)
+            closing.append(self.http.close(GRACE_S))
+        await asyncio.gather(*closing)
         await self.broker.close()
         await self._directory.close()
         self._timer.stop()
@@ -245,7 +247,14 @@ def serve(settings: Settings) -> int:
     except ConfigError as error:
         sys.stderr.write(f'acklog: {error}\n')
         return 2
-    except (AcklogError, OSError) as error:
+    except CannotListen as error:
+        sys.stderr.write(f'acklog: {error}\n')
+        return 1
+    except OSError as error:
+        where = error.filename or settings.text('data')
+        sys.stderr.write(f'acklog: cannot start: {where}: {error.strerror or error}\n')
+        return 1
+    except AcklogError as error:
         sys.stderr.write(f'acklog: cannot start: {error}\n')
         return 1
 
