@@ -4,8 +4,8 @@ The folder holds, for each client's suite, how to run it against an address (`ru
 Apache Kafka (`compare NAME REPORT`). What passes there and not here is listed. Without an address each suite gets an
 acklog of its own, set as that suite wants its server.
 
-Two files name tests (see `test_list`): `--tests FILE` those to be run, instead of all; `--allowed FILE` those that are
-known not to pass, with the reasons. Of these only the number is shown, by reason, and which ones pass meanwhile.
+Two files name tests (see `listed_tests`): `--tests FILE` those to be run, instead of all; `--allowed FILE` those that
+are known not to pass, with the reasons. Of these only the number is shown, by reason, and which ones pass meanwhile.
 
 Exit code 0 when everything that passes on Kafka passes here or is allowed not to, 1 when not, 2 when the folder or a
 file is not what it must be.
@@ -24,8 +24,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+from acklog.testing.listed_tests import by_suite, read_tests
 from acklog.testing.process import ServerProcess
-from acklog.testing.test_list import by_suite, read_tests
 
 WORSE = re.compile(r'(?:fail|skip|flaky) +(\S.*)')  # how `compare` names a test
 
