@@ -10,6 +10,9 @@
         offsets  1 byte form, then   0: one offset (8)
                                      1: a run: first (8), how many (4)
                                      2: length (4), a 64-bit Roaring bitmap in the portable format of its specification
+                                     3: how far back (1, from 0) among the large ones before, offsets: those in which
+                                        they differ. Large: of form 3, or of form 2 with at least 4,096 bytes, and not
+                                        themselves a difference; the last 4 are remembered
         dues     1 byte form, then   0: nothing
                                      1: one instant (8)
                                      2: length (4), one instant for each offset: little-endian int64s, through zlib
@@ -40,6 +43,8 @@ from acklog.core.waiting import Dues
 from acklog.errors import Damaged
 
 FORMAT = 1
+LARGE = 4096  # bytes of a set from which it is compared with others
+REMEMBERED = 4
 
 _INT = struct.Struct('>q')
 _LENGTH = struct.Struct('>I')
@@ -54,8 +59,8 @@ _NONE, _SINGLE, _MANY = 0, 1, 2
 class Field(NamedTuple):
     """`put` appends a value; `get(data, position)` gives it back and where it ended."""
 
-    put: Callable[[bytearray, Any], None]
-    get: Callable[[bytes, int], tuple[Any, int]]
+    put: Callable[[_Writer, Any], None]
+    get: Callable[[_Reader, int], tuple[Any, int]]
 
 
 def _put_int(out: bytearray, value: int) -> None:
@@ -97,27 +102,88 @@ def _choice(*choices: Any) -> Field:
     return Field(put, get)
 
 
-def _put_offsets(out: bytearray, value: BitMap64) -> None:
-    count = len(value)
-    if count == 1:
-        out += _ONE.pack(0, value.min())
-        return
-    if 0 < count <= _LONGEST_RUN:
-        first = value.min()
-        if value.max() - first + 1 == count:
-            out += _RUN.pack(1, first, count)
-            return
-    if not count:
-        out += _LONG.pack(2, 0)
-        return
-    compact = value.copy()
+class _Writer(bytearray):
+    """Bytes that become more, and the last large sets in them."""
+
+    def __init__(self) -> None:
+        super().__init__((FORMAT,))
+        self.large: list[BitMap64] = []
+
+
+class _Reader(bytes):
+    """Bytes that are read, and the last large sets that were."""
+
+    large: list[BitMap64]
+
+
+def _remember(large: list[BitMap64], offsets: BitMap64) -> None:
+    large.insert(0, offsets)
+    del large[REMEMBERED:]
+
+
+def _compact(offsets: BitMap64) -> bytes:
+    compact = offsets.copy()
     compact.run_optimize()
-    data = compact.serialize()
+    return bytes(compact.serialize())
+
+
+def _put_run(out: bytearray, value: BitMap64) -> bool:
+    """None, one or a run of them; False if it is none of these."""
+    count = len(value)
+    if count == 0:
+        out += _LONG.pack(2, 0)
+        return True
+    first = value.min()
+    if count == 1:
+        out += _ONE.pack(0, first)
+        return True
+    if value.max() - first + 1 != count or count > _LONGEST_RUN:
+        return False
+    out += _RUN.pack(1, first, count)
+    return True
+
+
+def _put_set(out: bytearray, value: BitMap64, data: bytes | None = None) -> None:
+    if data is None:
+        data = _compact(value)
     out += _LONG.pack(2, len(data))
     out += data
 
 
-def _get_offsets(data: bytes, position: int) -> tuple[BitMap64, int]:
+def _put_offsets(out: _Writer, value: BitMap64) -> None:
+    """A large set is often nearly the same as one before, such as the available ones and those delivered once."""
+    if _put_run(out, value):
+        return
+    data = _compact(value)
+    if len(data) < LARGE:
+        _put_set(out, value, data)
+        return
+    differences = [value ^ other for other in out.large]
+    sizes = [len(_compact(difference)) for difference in differences]
+    if sizes and min(sizes) < len(data) // 2:
+        back = sizes.index(min(sizes))
+        out += bytes((3, back))
+        if not _put_run(out, differences[back]):
+            _put_set(out, differences[back])
+    else:
+        _put_set(out, value, data)
+    _remember(out.large, value)
+
+
+def _get_offsets(data: _Reader, position: int) -> tuple[BitMap64, int]:
+    form = data[position]
+    if form == 3:
+        offsets, end = _get_set(data, position + 2)
+        offsets ^= data.large[data[position + 1]]
+    else:
+        offsets, end = _get_set(data, position)
+        if form != 2 or end - position - _LONG.size < LARGE:
+            return offsets, end
+    _remember(data.large, offsets.copy())
+    return offsets, end
+
+
+def _get_set(data: bytes, position: int) -> tuple[BitMap64, int]:
     form = data[position]
     result = BitMap64()
     if form == 0:
@@ -164,7 +230,7 @@ def _little(values: array[int]) -> array[int]:
     return values
 
 
-def _put_later(out: bytearray, value: tuple[BitMap64, Dues] | None) -> None:
+def _put_later(out: _Writer, value: tuple[BitMap64, Dues] | None) -> None:
     if value is None:
         _put_offsets(out, BitMap64())
     else:
@@ -172,7 +238,7 @@ def _put_later(out: bytearray, value: tuple[BitMap64, Dues] | None) -> None:
         _put_dues(out, value[1])
 
 
-def _get_later(data: bytes, position: int) -> tuple[tuple[BitMap64, Dues] | None, int]:
+def _get_later(data: _Reader, position: int) -> tuple[tuple[BitMap64, Dues] | None, int]:
     offsets, position = _get_offsets(data, position)
     if not offsets:
         return None, position
@@ -228,7 +294,7 @@ _READERS = {number: (make, tuple(field.get for field in fields)) for number, (ma
 
 def encode(events: Iterable[ev.Event]) -> bytes:
     """The bytes of `events`, in order."""
-    out = bytearray((FORMAT,))
+    out = _Writer()
     for event in events:
         number, puts = _WRITERS[type(event)]
         out.append(number)
@@ -240,6 +306,8 @@ def encode(events: Iterable[ev.Event]) -> bytes:
 def decode(data: bytes) -> list[ev.Event]:
     """What `encode` was given. Raises Damaged."""
     events: list[ev.Event] = []
+    data = _Reader(data)
+    data.large = []
     position = 1
     try:
         if data[0] != FORMAT:

@@ -18,6 +18,7 @@ Offsets = BitMap64 | range | Iterable[int]
 WIDE = (
     1 << 21
 )  # a bitmap of a range costs by its length (each 65,536 are a container); up to here that is next to nothing
+ALIGNED = (1 << 20) - 1
 FEW = 4096  # so many offsets are picked one by one rather than that a whole set is copied
 
 
@@ -92,6 +93,8 @@ def pieces(offsets: BitMap64, max_bytes: int) -> Iterator[BitMap64]:
     """The same offsets in parts, in order, of about `max_bytes` or less when serialized."""
     if len(offsets) > 1 and len(offsets.serialize()) > max_bytes:
         middle = offsets[len(offsets) // 2]
+        if middle & ~ALIGNED > offsets.min():
+            middle &= ~ALIGNED  # like sets are cut alike
         yield from pieces(below(offsets, middle), max_bytes)
         yield from pieces(above(offsets, middle), max_bytes)
     elif offsets:
