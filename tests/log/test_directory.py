@@ -182,7 +182,7 @@ async def test_a_half_deleted_log_is_gone_at_the_next_start(local: LocalWorld) -
     with pytest.raises(Failed, match='logs/log: Input/output error'):
         await log.delete()
     assert local.names() == []
-    assert local.files.memory.listdir(f'{local.path}/logs') == ['log.deleted']
+    assert [name[-8:] for name in local.files.memory.listdir(f'{local.path}/logs')] == ['.deleted']
     await local.kill()
     assert local.names() == []
     assert local.files.memory.listdir(f'{local.path}/logs') == []

@@ -21,6 +21,7 @@ from collections import deque
 from collections.abc import Callable
 
 from acklog.errors import Closed, Failed, Full, LogError, OutOfOrderSequence, ProducerError
+from acklog.log import disk
 from acklog.log.files import NO_SPACE, Buffer, log_error, write_all
 from acklog.log.producers import Producer, Producers
 from acklog.log.seam import Appended
@@ -304,7 +305,7 @@ class Appender:
         if segment.index is not None:
             segment.index.cut(entries)
         self._forget_producers(0)
-        sound = error.errno in NO_SPACE
+        sound = error.errno in NO_SPACE or segment.handle < 0  # else it could not even be opened
         try:
             if segment.handle >= 0:
                 self.store.files.truncate(segment.handle, segment.size)
@@ -350,7 +351,7 @@ class Appender:
         if self.deleted or self.store.sync_failed:
             return -1
         covered = self.written  # before the sizes of the files are looked at
-        self.store.sync()
+        disk.sync(self.store)
         return covered
 
     def sync_done(self, covered: int, error: OSError | None) -> None:

@@ -27,8 +27,7 @@ class LoadedIndexes:
         """The index of a closed segment. Raises Damaged, OSError."""
         index = segment.index
         if index is None:
-            read_index(files, segment, None, interval)
-            index = segment.index
+            index = segment.index = read_index(files, segment, None, interval).index
             assert index is not None
             self._loaded[id(segment)] = segment
             self._entries += len(index) + 1

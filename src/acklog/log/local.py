@@ -13,8 +13,9 @@ from collections.abc import Callable
 from typing import ParamSpec
 
 from acklog.errors import Closed, Damaged, OutOfRange
+from acklog.log import disk
 from acklog.log.appender import Appender
-from acklog.log.files import log_error, remove_tree
+from acklog.log.files import log_error
 from acklog.log.reader import Reader
 from acklog.log.retention import overdue, roll_due, start_due
 from acklog.log.rewrite import trim
@@ -34,6 +35,7 @@ class LocalLog:
     __slots__ = (
         '_appender',
         '_closing',
+        '_deleting',
         '_on_close',
         '_one_at_a_time',
         '_reader',
@@ -53,6 +55,7 @@ class LocalLog:
         self._one_at_a_time: asyncio.Lock | None = None
         self._rewriting: asyncio.Task[None] | None = None
         self._closing: asyncio.Task[None] | None = None
+        self._deleting: asyncio.Task[None] | None = None
         if store.sync_failed:
             self._rewrite_soon()
 
@@ -111,7 +114,7 @@ class LocalLog:
                 return store.start
             if offset == self._appender.written and not store.sync_failed:
                 self._appender.roll()
-            await self._in_thread(store.start_at, offset)
+            await self._in_thread(disk.start_at, store, offset)
             self._check_open()
             store.start = max(store.start, offset)
             await self._drop_below(offset)
@@ -145,16 +148,19 @@ class LocalLog:
             await waiting
 
     async def close(self) -> None:
+        if self._deleting is not None:
+            await asyncio.shield(self._deleting)
+            return
         if self._closing is None:
             self._closing = asyncio.ensure_future(self._close())
         await asyncio.shield(self._closing)
 
     async def delete(self) -> None:
-        if self._closing is None:
+        if self._deleting is None:
             self._appender.closed = self._appender.deleted = True
             self._appender.end_waiting(Closed(f'{self._store.path} is deleted'))
-            self._closing = asyncio.ensure_future(self._delete())
-        await asyncio.shield(self._closing)
+            self._deleting = asyncio.ensure_future(self._delete())
+        await asyncio.shield(self._deleting)
 
     def abandon(self) -> None:
         """Nothing more happens to it; see `DataDirectory.abandon`."""
@@ -193,7 +199,7 @@ class LocalLog:
                 await appender.quiet()
                 if store.dirty or not store.sealed:
                     loop = asyncio.get_running_loop()
-                    await loop.run_in_executor(store.shared.closers, store.finish)
+                    await loop.run_in_executor(store.shared.closers, disk.finish, store)
                 appender.all_on_disk()
                 self.clean = True
         except OSError as error:
@@ -206,21 +212,22 @@ class LocalLog:
 
     async def _delete(self) -> None:
         store = self._store
-        if self._rewriting is not None:
-            await asyncio.wait([self._rewriting])
+        for under_way in (self._rewriting, self._closing):
+            if under_way is not None:
+                await asyncio.wait([under_way])
         async with self._lock():
             await self._appender.quiet()
             store.close_files()
-            self._on_close(self, True)
+            gone = f'{store.path}.{store.shared.epoch}-{store.shared.another_directory()}.deleted'
+            try:
+                if store.made:
+                    store.files.rename(store.path, gone)
+            except OSError as error:
+                raise log_error(store.path, error) from error
+            finally:
+                self._on_close(self, True)
             if store.made:
-                await self._in_thread(self._remove)
-
-    def _remove(self) -> None:
-        store = self._store
-        gone = f'{store.path}.deleted'
-        store.files.rename(store.path, gone)
-        store.files.fsync_dir(store.shared.logs)
-        remove_tree(store.files, gone)
+                await self._in_thread(disk.remove_log, store, gone)
 
     async def _in_thread(self, call: Callable[P, None], *arguments: P.args, **options: P.kwargs) -> None:
         try:
@@ -235,18 +242,23 @@ class LocalLog:
         it.
         """
         store = self._store
-        while any(each in store.dirty for each in store.segments[:-1] if each.next <= offset):
+        while any(each in store.dirty for each in store.segments[: store.below(offset)]):
             waiting = self._appender.until_on_disk()
             if waiting is not None:
                 await waiting
             self._check_open()
-        dropped = store.drop_below(offset)
+        count = store.below(offset)
+        if not count:
+            return
+        try:
+            snapshot = store.snapshot_to_sync(count)
+        except OSError as error:
+            raise log_error(store.path, error) from error
+        dropped, store.segments = store.segments[:count], store.segments[count:]
         self._reader.forget()
         for each in dropped:
             store.shared.open_files.forget(each.path)
-        if dropped:
-            snapshot = store.snapshot_to_sync()
-            await self._in_thread(store.remove, dropped, snapshot)
+        await self._in_thread(disk.remove, store, dropped, snapshot)
 
     # --- after a failure
 
@@ -261,7 +273,7 @@ class LocalLog:
             if not store.sync_failed:
                 return
             try:
-                found = await asyncio.to_thread(store.rewritten, appender.written)
+                found = await asyncio.to_thread(disk.rewritten, store, appender.written, internal=appender.internal)
             except (OSError, Damaged) as error:
                 _log.warning('%s: what no sync covered cannot be written anew: %s', store.path, error)
                 return

@@ -58,7 +58,7 @@ class LogConfig:
     retention_bytes: int = -1  # -1: without limit
     retention_ms: int = 7 * 24 * 3_600_000  # -1: without limit
     owed_retention_bytes: int = -1  # of what is owed, beyond retention; -1: without limit
-    owed_retention_ms: int = -1  # -1: without limit
+    owed_retention_ms: int = 7 * 24 * 3_600_000  # -1: without limit
     log_append_time: bool = False
     index_interval_bytes: int = 4096
     max_batch_bytes: int = 1_048_588

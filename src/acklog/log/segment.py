@@ -28,6 +28,7 @@ class Segment:
     """State of one segment. Positions and sizes are bytes in its file, times are ms."""
 
     __slots__ = (
+        'all_producers',
         'appended',
         'base',
         'checked',
@@ -65,6 +66,7 @@ class Segment:
         self.index: Index | None = None
         self.index_size = 0  # sound bytes of the index file
         self.index_crc = 0  # of its last chunk
+        self.all_producers = False  # its first chunk names all producers
         self.handle = -1  # open for writing, while not all is on disk
         self.marked = 0  # bytes of the segment that the index file speaks of
         self.marked_entries = 0
@@ -144,9 +146,16 @@ class Segment:
         self.complete = True
 
     def remove(self, files: Files) -> None:
-        for path in (self.path, self.index_path):
+        """The index file first: alone it would tell of a segment that got lost."""
+        for path in (self.index_path, self.path):
             with suppress(FileNotFoundError):
                 files.unlink(path)
+
+    def take_index(self, found: Segment) -> None:
+        """What `read_index` has found of this segment, which is not dirty."""
+        self.index, self.all_producers = found.index, found.all_producers
+        self.index_size, self.index_crc = found.index_size, found.index_crc
+        self.marked, self.marked_entries = found.marked, found.marked_entries
 
     def take(self, chunk: Chunk) -> None:
         """What a chunk of the index file says of the segment."""
@@ -218,19 +227,19 @@ def walk_on(
         files.close(handle)
 
 
-def read_index(files: Files, segment: Segment, producers: Producers | None, interval: int) -> bool:
-    """Load the index of a segment whose size is known; walks over what the file does not speak of.
+def read_index(files: Files, segment: Segment, producers: Producers | None, interval: int) -> Segment:
+    """The same segment once more, with its index, from its index file; walks over what that does not speak of.
 
-    Returns whether `producers` hold all of them. Raises Damaged when the segment is not sound there.
+    It is another object, because the sync thread may be at work on this one; of closed segments only the index is
+    taken. Raises Damaged when the segment is not sound, OSError.
     """
-    size, end, times = segment.size, segment.next, (segment.max_timestamp, segment.created, segment.appended)
-    chunks = [each for each in chunks_of(files, segment) if each.written <= size and each.next_offset <= end]
-    segment.size, segment.next, segment.max_timestamp = 0, segment.base, -1
-    fold(segment, chunks, producers)
-    fault = walk_on(files, segment, size, end, producers, interval)
-    found, segment.size, segment.next = segment.size, size, end
-    segment.max_timestamp, segment.created, segment.appended = times
-    if found != size:
-        segment.index = None
-        raise Damaged(f'{segment.path}: at {found}: {fault or "the file ends early"}')
-    return bool(chunks) and bool(chunks[0].flags & ALL_PRODUCERS)
+    chunks = [
+        each for each in chunks_of(files, segment) if each.written <= segment.size and each.next_offset <= segment.next
+    ]
+    fresh = Segment(segment.directory, segment.base)
+    fold(fresh, chunks, producers)
+    fault = walk_on(files, fresh, segment.size, segment.next, producers, interval)
+    if fresh.size != segment.size:
+        raise Damaged(f'{segment.path}: at {fresh.size}: {fault or "the file ends early"}')
+    fresh.all_producers = bool(chunks) and bool(chunks[0].flags & ALL_PRODUCERS)
+    return fresh

@@ -1,25 +1,24 @@
 """What one local log has on disk: its segments and its start, opened when first needed.
 
 Strategy: a log that was closed cleanly is known from the directory's checkpoint alone (`from_record`); its files are
-looked at when somebody reads or appends. Otherwise `recover` reads what has to be read. No method here waits for a
-disk's sync, but `sync`, which runs in the sync thread.
+looked at when somebody reads or appends. Otherwise `recover` reads what has to be read. Nothing here waits for a disk
+to sync; that is `acklog.log.disk`, which works on a store in threads.
 """
 
 from __future__ import annotations
 
 import errno
 import logging
+import os
 from collections.abc import Sequence
 from contextlib import suppress
 
-from acklog.log import start_file
 from acklog.log.files import Files
 from acklog.log.index import ALL_PRODUCERS, Index
 from acklog.log.producers import Producers
 from acklog.log.recovery import SYNC_FAILED, Loaded, load
-from acklog.log.rewrite import rewrite
 from acklog.log.seam import LogConfig
-from acklog.log.segment import MARK_BYTES, Segment, read_index
+from acklog.log.segment import Segment, read_index
 from acklog.log.shared import Shared
 
 _log = logging.getLogger(__name__)
@@ -109,8 +108,9 @@ class Store:
             self.made = True
         if self.producers is None and self.segments:
             producers = Producers()
-            last = self.segments[-1]
-            if read_index(self.files, last, producers, self.config.index_interval_bytes):
+            found = read_index(self.files, self.segments[-1], producers, self.config.index_interval_bytes)
+            if found.all_producers:
+                self.segments[-1].take_index(found)
                 self.producers, self._all_producers = producers, False
             else:
                 self.recover(same_run=True)
@@ -177,37 +177,6 @@ class Store:
             self._all_producers = True
             _log.warning('%s: %s', segment.index_path, error)
 
-    def mark_due(self, segment: Segment) -> bool:
-        return segment.size - segment.marked >= MARK_BYTES
-
-    def sync(self, *, closing: bool = False) -> None:
-        """In the sync thread: put all on disk that was written before the call. Raises OSError.
-
-        When `closing` all but the directory's entries, which follow."""
-        for segment in self.dirty:
-            rolled, size = segment.rolled, segment.size
-            self.shared.sync_directory(self.made_as)
-            if segment.fresh and not closing:
-                self.files.fsync_dir(self.path)
-                segment.fresh = False
-            self._fdatasync(segment)
-            segment.synced = size
-            if rolled and not segment.complete:
-                try:
-                    segment.complete_on_disk(self.files)
-                except OSError as error:  # the bytes are on disk; only that this is so is not
-                    _log.warning('%s: %s', segment.index_path, error)
-
-    def _fdatasync(self, segment: Segment) -> None:
-        if segment.handle >= 0:
-            self.files.fdatasync(segment.handle)
-            return
-        handle = self.files.open(segment.path)  # written before an unclean end, and not since
-        try:
-            self.files.fdatasync(handle)
-        finally:
-            self.files.close(handle)
-
     def settle(self) -> None:
         """After a sync, in the loop: what is on disk is no longer dirty."""
         clean = [each for each in self.dirty if each.synced == each.size]
@@ -226,10 +195,6 @@ class Store:
         except OSError as error:
             _log.warning('%s/%s: %s', self.path, SYNC_FAILED, error)
 
-    def rewritten(self, end: int) -> Loaded:
-        """In a thread: put what no sync covered into new files. Raises Damaged, OSError."""
-        return rewrite(self.files, self.path, self.segments, end, self.config.index_interval_bytes)
-
     @property
     def sealed(self) -> bool:
         """The index file of the last segment says all, on disk; so there is nothing to do at a clean close."""
@@ -238,67 +203,41 @@ class Store:
         last = self.segments[-1]
         return last.marked_synced == last.size == last.marked and not (last.size == 0 and self.producers)
 
-    def finish(self) -> None:
-        """In a thread, at a clean close: put all on disk, and what the next opening needs. Raises OSError."""
-        if self.sync_failed:
-            raise OSError(errno.EIO, 'a write or sync has failed')
-        fresh = any(each.fresh for each in self.segments)
-        self.sync(closing=True)
-        if not self.sealed:
-            segment, producers = self.segments[-1], self.producers
-            assert producers is not None
-            fresh = fresh or not segment.index_size
-            segment.write_chunk(self.files, segment.chunk(ALL_PRODUCERS, producers.encode_all()), sync=True)
-        if fresh:
-            self.files.fsync_dir(self.path)
-
     def index_of(self, segment: Segment) -> Index:
         """Its index, loaded if need be; a bounded number of them stay. Raises Damaged, OSError."""
         if segment is self.segments[-1] and not segment.rolled:
             self.active()
-            assert segment.index is not None
-            return segment.index
+            segment = next((each for each in self.segments if each.base == segment.base), segment)
+            if segment.index is not None:
+                return segment.index
         return self.shared.indexes.loaded(segment, self.files, self.config.index_interval_bytes)
 
-    def start_at(self, offset: int) -> None:
-        """Write the file `start`, durably. In a thread. Raises OSError."""
-        self.shared.sync_directory(self.made_as)
-        start_file.write(self.files, self.path, offset)
-
-    def drop_below(self, offset: int) -> list[Segment]:
-        """Forget the segments that hold nothing at or above `offset`; they are still to be removed from the disk.
-
-        None of them may be dirty: the sync thread may be at it.
-        """
+    def below(self, offset: int) -> int:
+        """How many segments hold nothing at or above `offset`; the last one always stays."""
         count = 0
         while count < len(self.segments) - 1 and self.segments[count + 1].base <= offset:
             count += 1
-        dropped, self.segments = self.segments[:count], self.segments[count:]
-        return dropped
+        return count
 
-    def snapshot_to_sync(self) -> str | None:
-        """The index file that alone has the producers of what is about to be removed, if it may not be on disk."""
-        if self.producers is None or any(each.complete for each in self.segments):
+    def snapshot_to_sync(self, count: int) -> str | None:
+        """The index file that alone has the producers when `count` segments are removed, if it may not be on disk.
+
+        Raises OSError when they cannot be written there.
+        """
+        if not self.producers or any(each.complete for each in self.segments[count:]):
             return None
         last = self.segments[-1]
-        if self._all_producers or not last.index_size:
+        while self._all_producers or not last.index_size:
             self.mark(always=True)
-        return last.index_path if last.index_size else None
+            if self._all_producers and not self.shared.reserve.give():
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), last.index_path)
+        return last.index_path
 
-    def remove(self, segments: Sequence[Segment], snapshot: str | None) -> None:
-        """In a thread, once their handles are closed: remove dropped segments, the oldest first, when what is known of
-        their producers is on disk (`snapshot_to_sync`). Raises OSError."""
-        if snapshot is not None:
-            handle = self.files.open(snapshot)
-            try:
-                self.files.fdatasync(handle)
-            finally:
-                self.files.close(handle)
-            self.files.fsync_dir(self.path)
-        for each in segments:
-            each.remove(self.files)
-        if segments:
-            self.files.fsync_dir(self.path)
+    def seal(self) -> None:
+        """In a thread, at a clean close, when all bytes are on disk: let the index file say all, durably. OSError."""
+        segment, producers = self.segments[-1], self.producers
+        assert producers is not None
+        segment.write_chunk(self.files, segment.chunk(ALL_PRODUCERS, producers.encode_all()), sync=True)
 
     def close_files(self) -> None:
         for each in self.segments:
