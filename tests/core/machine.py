@@ -25,6 +25,8 @@ T = TypeVar('T')
 
 BACKOFFS = [Backoff(), Backoff((10, 100)), Backoff((5, 10, 20, 40)), Backoff((0, 30), 50), Backoff((40,), 100)]
 MEMBERS = 'aaabbc'
+LONGEST = [None, 60, 20]  # ms that a record may wait
+WORDS = [None, 'not now', 'not today']
 
 
 class Dice:
@@ -106,11 +108,12 @@ def acknowledge_held(pair: Pair, dice: Dice) -> None:
     mine = [o for o in held if pair.model.entries[o].member == entry.member and first <= o][: 1 + dice.below(10)]
     last, kinds = mine[-1], [dice.pick(list(Ack)) for _ in range(3)]
     forms: list[Callable[[], list[Ackn]]] = [
-        lambda: [(first, last, kinds[0], None)],
-        lambda: [(o, o, kinds[o % 3], None) for o in mine],
-        lambda: [(first, last, tuple(kinds[o % 3] for o in range(first, last + 1)), None)],
-        lambda: [(o, o, kinds[0], pair.now + 10 * (o % 4)) for o in mine],
-        lambda: [(first, last, kinds[0], None), (last, last + dice.below(3), kinds[1], None)],
+        lambda: [(first, last, kinds[0], None, None)],
+        lambda: [(o, o, kinds[o % 3], None, None) for o in mine],
+        lambda: [(first, last, tuple(kinds[o % 3] for o in range(first, last + 1)), None, 'it says')],
+        lambda: [(o, o, kinds[0], pair.now + 10 * (o % 4), None) for o in mine],
+        lambda: [(o, o, Ack.RELEASE, pair.now + 10 * (o % 4), dice.pick(WORDS)) for o in mine],
+        lambda: [(first, last, kinds[0], None, dice.pick(WORDS)), (last, last + dice.below(3), kinds[1], None, 'no')],
     ]
     acks = dice.pick([*forms[:1], *forms[:4], *forms])()
     numbers = [number for number, lock in pair.locks.items() if lock == entry.lock]
@@ -123,7 +126,7 @@ def acknowledge_anything(pair: Pair, dice: Dice) -> None:
     acks: list[Ackn] = []
     for _ in range(1 + dice.below(5)):
         offsets = dice.offsets(pair)
-        acks.append((offsets[0] - dice.yes(20), offsets[-1], dice.pick(list(Ack)), None))
+        acks.append((offsets[0] - dice.yes(20), offsets[-1], dice.pick(list(Ack)), None, None))
     pair.acknowledge(dice.member(), acks, dice.instant(pair), None, dice.yes())
 
 
@@ -131,7 +134,7 @@ def accept_all(pair: Pair, dice: Dice) -> None:
     """Everything a member holds and what is between: refused if that is another's."""
     held = pair.core.held_by(member := dice.member())
     if held:
-        pair.acknowledge(member, [(held[0][0], held[-1][1], Ack.ACCEPT, None)], None, None, False)
+        pair.acknowledge(member, [(held[0][0], held[-1][1], Ack.ACCEPT, None, None)], None, None, False)
 
 
 def end_transaction(pair: Pair, dice: Dice) -> None:
@@ -164,7 +167,11 @@ def dead_letters(pair: Pair, dice: Dice) -> None:
 
 
 def redrive(pair: Pair, dice: Dice) -> None:
-    pair.redrive(range(dice.offsets(pair)[0], pair.model.end))
+    pair.redrive(range(dice.offsets(pair)[0], pair.model.end), dice.pick([None, None, 10, 0]))
+
+
+def expire_dead(pair: Pair, dice: Dice) -> None:
+    pair.expire_dead(pair.now - dice.below(100) + 1)
 
 
 def discard(pair: Pair, dice: Dice) -> None:
@@ -205,7 +212,7 @@ def seek(pair: Pair, dice: Dice) -> None:
 
 
 def configure(pair: Pair, dice: Dice) -> None:
-    pair.configure(dice.pick([30, 50, 90]), dice.pick([1000, 10, 3]), dice.yes())
+    pair.configure(dice.pick([30, 50, 90]), dice.pick([1000, 10, 3]), dice.yes(), dice.pick(LONGEST))
 
 
 WEIGHTS = {
@@ -226,6 +233,7 @@ WEIGHTS = {
     dead_letters: 3,
     redrive: 3,
     discard: 1,
+    expire_dead: 1,
     give_up: 4,
     move: 4,
     replay: 2,
@@ -257,7 +265,7 @@ class Machine(RuleBasedStateMachine):
     def begin(self, code: bytes) -> None:
         dice = Dice(code)
         limit, flight = dice.pick([2, 3, None, 5, 1, 2, 1]), dice.pick([1000, 10, 1000, 3])
-        self.pair = Pair(ShareConfig(50, limit, flight, dice.pick(BACKOFFS), dice.yes()))
+        self.pair = Pair(ShareConfig(50, limit, flight, dice.pick(BACKOFFS), dice.yes(), dice.pick(LONGEST)))
         append(self.pair, dice)
 
     @rule(codes=st.lists(CODE, min_size=1, max_size=8))

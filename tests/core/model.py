@@ -51,7 +51,11 @@ class Entry:
     due: int = 0  # when WAITING
     named: bool = False  # when WAITING: whether a client named that time; else it comes from a delay (rule 11)
     deferred: int | None = None  # said for the current delivery, used by its release, expiry or loss (see `defer`)
-    reason: str | None = None  # when DYING or DEAD
+    reason: str | None = None  # why it died, or how its last delivery failed
+    words: str | None = None  # of its subscriber about that
+    died: int | None = None  # when DYING or DEAD
+    since: int = 0  # when it was acquired
+    limited: bool = False  # when WAITING: at `due` it has waited as long as it may, and dies
     outcome: Ack | None = None  # when PENDING
 
 
@@ -64,6 +68,7 @@ class Config:
         0
     )  # ms before the next delivery, by failed attempts so far
     dead_letter_topic: bool = False
+    waiting_max_ms: int | None = None
 
 
 @dataclass
@@ -73,6 +78,8 @@ class SharePartition:
     epoch: int = 0  # of the state; a seek starts a new one
     entries: dict[int, Entry] = field(default_factory=dict)  # below `end`, all that is not done
     locks: int = 0
+    lost_by_log: int = 0  # owed, and gone with the log
+    expired: int = 0  # dead, and kept as long as configured
 
     # -- what can be read ------------------------------------------------------------------------------------------
 
@@ -107,11 +114,15 @@ class SharePartition:
     def advance(self, now: int) -> None:
         """Do all that is due. Every other call with a `now` does this first."""
         for entry in list(self.entries.values()):
-            if entry.state is State.WAITING and entry.due <= now:
+            if entry.state is State.WAITING and entry.due <= now and not entry.limited:
                 entry.state = State.AVAILABLE
         for offset in self.offsets(State.ACQUIRED):
             if self.entries[offset].lock_until <= now:
-                self._failed(offset, now, None)
+                self._failed(offset, now, None, 'lock ran out')
+        for offset in self.offsets(State.WAITING):
+            if self.entries[offset].limited and self.entries[offset].due <= now:
+                self.entries[offset].member = ''
+                self._die(offset, 'waited too long', now)
 
     # -- acquire ---------------------------------------------------------------------------------------------------
 
@@ -164,7 +175,7 @@ class SharePartition:
         entry = self.entries[offset]
         assert entry.state is State.AVAILABLE, offset
         entry.state, entry.member, entry.lock = State.ACQUIRED, member, self.locks
-        entry.lock_until, entry.deferred = now + self.config.lock_ms, None
+        entry.lock_until, entry.deferred, entry.since = now + self.config.lock_ms, None, now
         entry.deliveries = min(entry.deliveries + 1, 32_767)
         return offset, entry.deliveries
 
@@ -186,30 +197,33 @@ class SharePartition:
         self,
         now: int,
         member: str,
-        acks: list[tuple[int, int, Ack | tuple[Ack, ...], int | None]],
+        acks: list[tuple[int, int, Ack | tuple[Ack, ...], int | None, str | None]],
         *,
         lock: int | None = None,
         transaction: bool = False,
     ) -> None:
-        """All of `acks` (first, last, type, release time) or, by InvalidRecordState, none (rule 3).
+        """All of `acks` (first, last, type, release time, words) or, by InvalidRecordState, none (rule 3).
 
         Done offsets may be part of a range with held ones, or be a GAP alone: gaps look the same. Instead of one type
         there may be one for each offset. In Kafka's protocol a reversed or overlapping list is refused before this,
-        as INVALID_REQUEST. The time is for RELEASE; `lock`, where a protocol has it, fences."""
+        as INVALID_REQUEST. The time is for RELEASE, words for that and REJECT; `lock`, where a protocol has it,
+        fences."""
         self.advance(now)
         seen: set[int] = set()
-        for first, last, kinds, _ in acks:
+        for first, last, kinds, _, _ in acks:
             held = [o for o in range(first, last + 1) if self._holds(o, member, lock)]
             others = [o for o in range(first, last + 1) if o in self.entries and o not in held]
             gap = set(kinds if isinstance(kinds, tuple) else [kinds]) == {Ack.GAP}
             if (not held and not gap) or others or last >= self.end or seen.intersection(held) or last < first:
                 raise InvalidRecordState(f'{first}..{last}')
             seen.update(held)
-        for first, last, kinds, at in acks:
+        for first, last, kinds, at, words in acks:
             for offset in range(first, last + 1):
                 if offset in self.entries:
                     kind = kinds[offset - first] if isinstance(kinds, tuple) else kinds
                     self._settle(offset, kind, now, at, transaction)
+                    if words and not transaction and kind in (Ack.RELEASE, Ack.REJECT):
+                        self.entries[offset].words = words
 
     def _holds(self, offset: int, member: str, lock: int | None) -> bool:
         entry = self.entries.get(offset)
@@ -231,9 +245,10 @@ class SharePartition:
         elif kind in (Ack.ACCEPT, Ack.GAP):
             del self.entries[offset]
         elif kind is Ack.RELEASE:
-            self._failed(offset, now, at)
+            self._failed(offset, now, at, 'released')
         else:
-            self._die(offset, 'rejected')
+            entry.words = None
+            self._die(offset, 'rejected', now)
 
     def end_transaction(self, now: int, member: str, commit: bool) -> None:
         self.advance(now)
@@ -255,16 +270,20 @@ class SharePartition:
 
     # -- what becomes of a record ------------------------------------------------------------------------------------
 
-    def _failed(self, offset: int, now: int, at: int | None) -> None:
-        """A delivery failed: released, lock expired, member lost (rules 5, 6)."""
+    def _failed(self, offset: int, now: int, at: int | None, how: str) -> None:
+        """A delivery failed: released, lock expired, member lost (rules 5, 6). It waits no longer than it may."""
         entry = self.entries[offset]
         entry.attempts += 1
+        entry.reason, entry.words = how, None
         if self.config.attempts_limit is not None and entry.attempts >= self.config.attempts_limit:
-            self._die(offset, 'attempts used up')
+            self._die(offset, 'attempts used up', now)
             return
-        named = at if at is not None else entry.deferred
+        named, longest = at if at is not None else entry.deferred, self.config.waiting_max_ms
         entry.due = named if named is not None else now + self.config.backoff(entry.attempts, offset)
-        entry.named = named is not None
+        entry.limited = longest is not None and entry.due > now + longest
+        if longest is not None and entry.limited:
+            entry.due = now + longest
+        entry.named = named is not None and not entry.limited
         entry.state = State.WAITING if entry.due > now else State.AVAILABLE
         entry.member, entry.deferred = None, None
 
@@ -272,17 +291,16 @@ class SharePartition:
         entry = self.entries[offset]
         entry.state, entry.member, entry.outcome, entry.deferred = State.AVAILABLE, None, None, None
 
-    def _die(self, offset: int, reason: str) -> None:
+    def _die(self, offset: int, reason: str, now: int) -> None:
+        """At the member that has it, ''  if none has."""
         entry = self.entries[offset]
-        entry.reason, entry.outcome = reason, None
+        entry.reason, entry.outcome, entry.died, entry.deferred = reason, None, now, None
         entry.state = State.DYING if self.config.dead_letter_topic else State.DEAD
-        if entry.state is State.DEAD:
-            entry.member = None
 
     def dead_letter_written(self, offset: int) -> None:
         entry = self.entries[offset]
         if entry.state is State.DYING:
-            entry.state, entry.member = State.DEAD, None
+            entry.state = State.DEAD
 
     # -- members -----------------------------------------------------------------------------------------------------
 
@@ -291,7 +309,7 @@ class SharePartition:
         self.advance(now)
         for offset in self.offsets(State.ACQUIRED):
             if self.entries[offset].member == member:
-                self._failed(offset, now, None)
+                self._failed(offset, now, None, 'member lost')
 
     def left(self, now: int, member: str) -> None:
         """A clean leave, or a new session at epoch 0: not attempted, but only as often as the limit (rules 6, 7)."""
@@ -302,7 +320,7 @@ class SharePartition:
                 continue
             limit = self.config.attempts_limit
             if limit is not None and entry.leaves >= limit:
-                self._failed(offset, now, None)
+                self._failed(offset, now, None, 'member left too often')
             else:
                 entry.leaves += 1
                 self._returned(offset)
@@ -321,7 +339,7 @@ class SharePartition:
         for entry in self.entries.values():
             entry.lock_until += by
             if not entry.named:
-                entry.due += by
+                entry.due += by  # `died` and `since` say what the clock showed
 
     def cut(self, log_end: int) -> None:
         """The log came back shorter than the state (power loss): forget what is beyond it."""
@@ -329,19 +347,30 @@ class SharePartition:
         self.entries = {o: e for o, e in self.entries.items() if o < log_end}
 
     def log_starts_at(self, offset: int) -> int:
-        """Records below are gone for good. How many of them the group was still owed (rule 8)."""
+        """Records below are gone for good. How many of them the group had not settled (rule 8)."""
         gone = [o for o in self.entries if o < offset]
-        owed = sum(self.entries.pop(o).state is not State.DEAD for o in gone)
+        lost = sum(self.entries.pop(o).state is not State.DEAD for o in gone) + max(0, offset - self.end)
         self.end = max(self.end, offset)
-        return owed
+        self.lost_by_log += lost
+        return lost
 
     # -- operators ---------------------------------------------------------------------------------------------------
 
-    def redrive(self, offsets: Iterable[int]) -> int:
-        """Dead ones, as new, to this group only."""
+    def redrive(self, offsets: Iterable[int], due: Callable[[int], int] | None = None) -> int:
+        """Dead ones, as new, to this group only; at a rate the n-th of them waits until `due(n)`."""
         chosen = [o for o in offsets if o in self.entries and self.entries[o].state is State.DEAD]
-        for offset in chosen:
+        for number, offset in enumerate(chosen):
             self.entries[offset] = Entry(State.AVAILABLE)
+            if due is not None:
+                self.entries[offset] = Entry(State.WAITING, due=due(number), named=True)
+        return len(chosen)
+
+    def expire_dead(self, before: int) -> int:
+        """Dead ones have been kept as long as configured."""
+        chosen = [o for o in self.offsets(State.DEAD) if (self.entries[o].died or 0) < before]
+        for offset in chosen:
+            del self.entries[offset]
+        self.expired += len(chosen)
         return len(chosen)
 
     def discard(self, offsets: Iterable[int]) -> int:
@@ -355,7 +384,8 @@ class SharePartition:
         states = (State.WAITING, State.AVAILABLE)
         chosen = [o for o in offsets if o in self.entries and self.entries[o].state in states]
         for offset in chosen:
-            self._die(offset, reason)
+            self.entries[offset].member = ''
+            self._die(offset, reason, now)
         return len(chosen)
 
     def move(self, now: int, offsets: Iterable[int], due: int) -> int:
@@ -363,7 +393,8 @@ class SharePartition:
         self.advance(now)
         chosen = [o for o in offsets if o in self.entries and self.entries[o].state is State.WAITING]
         for offset in chosen:
-            self.entries[offset].due, self.entries[offset].named = due, True
+            entry = self.entries[offset]
+            entry.due, entry.named, entry.limited = due, True, False
         self.advance(now)
         return len(chosen)
 

@@ -42,9 +42,9 @@ MUTANTS = [
     Mutant(
         'a lock that ran out is no failure',
         'core/state',
-        '        self.attempts.add(event.offsets)\n        self._wait',
+        '        self.attempts.add(event.offsets)\n        self.told.failed',
         '        if event.cause is not ev.Cause.EXPIRED:\n'
-        '            self.attempts.add(event.offsets)\n        self._wait',
+        '            self.attempts.add(event.offsets)\n        self.told.failed',
     ),
     Mutant(
         'one attempt too many',
@@ -187,8 +187,8 @@ MUTANTS = [
     Mutant(
         'redriven ones keep their attempts',
         'core/state',
-        '        self._forget_counts(event.offsets)\n        self._as_new',
-        '        self._as_new',
+        '        self._forget_counts(event.offsets)\n        self.owed |=',
+        '        self.owed |=',
     ),
     Mutant(
         'what is done keeps its counts',
@@ -225,8 +225,9 @@ MUTANTS = [
     Mutant(
         'a snapshot takes named instants for delays',
         'core/snapshot',
-        '((True, state.named), (False, state.delayed))',
-        '((False, state.named), (False, state.delayed))',
+        'yield ev.KeptWaiting(piece, due, until)',
+        'yield ev.KeptWaiting(piece, due, ev.Until.DELAY)',
+        rare=True,
     ),
     Mutant(
         'the journal keeps no deferral of a transaction',
@@ -239,6 +240,60 @@ MUTANTS = [
         'core/waiting',
         'kept = [pair for pair in self._recent if pair[1] not in offsets]',
         'kept = self._recent',
+    ),
+    Mutant(
+        'a record waits longer than it may',
+        'core/failing',
+        'elif due > latest:',
+        'elif due > latest and until is Until.DELAY:',
+    ),
+    Mutant(
+        'with a time for each, none waits too long',
+        'core/failing',
+        'if min(due) > now and max(due) <= latest',
+        'if min(due) > now',
+    ),
+    Mutant(
+        'what waited too long dies a millisecond late',
+        'core/state',
+        'if first is None or first > now',
+        'if first is None or first >= now',
+    ),
+    Mutant(
+        'words outlive their delivery',
+        'core/told',
+        '        self.forget(offsets)\n        if cause',
+        '        if cause',
+    ),
+    Mutant(
+        'a snapshot forgets words',
+        'core/snapshot',
+        '        yield ev.Said(BitMap64(those), words)',
+        '        continue',
+    ),
+    Mutant(
+        'a snapshot forgets who died when',
+        'core/snapshot',
+        '            yield ev.KeptDeaths(offsets, at, member)',
+        '            pass',
+    ),
+    Mutant(
+        'a dead one goes too soon',
+        'core/burials',
+        'in self._recent.items() if at < bound',
+        'in self._recent.items() if at <= bound',
+    ),
+    Mutant(
+        'redriven at a rate, all come at once',
+        'core/state',
+        '        self._wait(event.offsets, event.due, ev.Until.NAMED)\n\n    def _discarded',
+        '        self._wait(event.offsets, None, ev.Until.NAMED)\n\n    def _discarded',
+    ),
+    Mutant(
+        'the log loses without counting',
+        'core/state',
+        'len(owed) + max(0, event.offset - self.end)',
+        'len(owed)',
     ),
 ]
 

@@ -7,6 +7,7 @@ a list of calls in a test) chooses only what is called.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Concatenate, ParamSpec, TypeVar
@@ -21,7 +22,7 @@ from acklog.errors import InvalidRecordState
 
 SEED = 7
 FLIGHT = (State.ACQUIRED, State.PENDING, State.DYING)
-Ackn = tuple[int, int, Ack | tuple[Ack, ...], int | None]
+Ackn = tuple[int, int, Ack | tuple[Ack, ...], int | None, str | None]
 
 
 P = ParamSpec('P')
@@ -51,6 +52,7 @@ class Pair:
                 config.max_in_flight,
                 lambda attempts, offset: backoff.delay(attempts, offset, SEED),
                 config.dead_letter_topic,
+                config.waiting_max_ms,
             )
         )
         self.now = 1000
@@ -107,6 +109,7 @@ class Pair:
         self.same((core.start, core.end, core.epoch), (ref.start, ref.end, ref.epoch))
         self.same(core.in_flight, ref.in_flight)
         self.same(core.next_deadline(), ref.next_deadline())
+        self.same(core.totals(), (ref.lost_by_log, ref.expired))
         self.same(core.why_nothing(self.log_end), ref.why_nothing(self.log_end))
         numbers = {theirs: ours for ours, theirs in self.locks.items()}
         self.same(core.state.owed | core.state.dead, ev.BitMap64(sorted(ref.entries)))  # all others are done
@@ -122,26 +125,43 @@ class Pair:
             member = ref.entries[offset].member
             theirs[member] = theirs.get(member, 0) + 1
         self.same(held, theirs)
-        waiting = [entry.named for offset, entry in sorted(ref.entries.items()) if entry.state is State.WAITING]
-        self.same([core.state.named.due_of(offset) is not None for offset in core.state.waiting], waiting)
+        waiting = [entry for offset, entry in sorted(ref.entries.items()) if entry.state is State.WAITING]
+        for times, among in (
+            (core.state.named, [entry.named for entry in waiting]),
+            (core.state.limited, [entry.limited for entry in waiting]),
+        ):
+            self.same([times.due_of(offset) is not None for offset in core.state.waiting], among)
+        self.same(core.dues(core.state.waiting), [entry.due for entry in waiting])
+        dead = [(offset, entry) for offset, entry in sorted(ref.entries.items()) if entry.state is State.DEAD]
+        self.same(
+            core.deaths(core.dead()),
+            [(offset, e.reason, e.words, e.died, e.attempts, e.member or '') for offset, e in dead],
+        )
+        moving = ref.offsets(State.WAITING, State.DEAD, *FLIGHT)
+        self.same(core.moving_from, min(moving, default=None))
+        self.same(core.kept_from, min(ref.entries, default=ref.end))
         self._sound()
 
     def _record(self, offset: int, numbers: dict[int, int]) -> tuple[object, ...]:
         entry = self.model.entries.get(offset)
         if entry is None:
-            return ('not taken' if offset >= self.model.end else 'done', 0, 0, 0, None, None, None, None, None, None)
+            return ('not taken' if offset >= self.model.end else 'done', 0, 0, 0, *[None] * 9)
         acquired, pending = entry.state is State.ACQUIRED, entry.state is State.PENDING
+        buried = entry.state in (State.DYING, State.DEAD)
         return (
             entry.state.value,
             entry.deliveries,
             entry.attempts,
             entry.leaves,
-            entry.member if acquired or pending else None,
+            entry.member if acquired or pending else entry.member or '' if buried else None,
             numbers[entry.lock] if acquired else None,
             entry.lock_until if acquired else None,
             entry.due if entry.state is State.WAITING else None,
             entry.deferred if acquired or pending else None,
-            entry.reason if entry.state in (State.DYING, State.DEAD) else None,
+            entry.reason,
+            entry.words,
+            entry.died,
+            entry.since if acquired else None,
         )
 
     def _sound(self) -> None:
@@ -294,7 +314,7 @@ class Pair:
     def acknowledge(self, member: str, acks: list[Ackn], at: int | None, lock: int | None, transaction: bool) -> None:
         self.model.advance(self.now)
         before = {o: (entry.state, entry.member) for o, entry in self.model.entries.items()}
-        full = [(first, last, kinds, at if when is None else when) for first, last, kinds, when in acks]
+        full = [(first, last, kinds, at if when is None else when, words) for first, last, kinds, when, words in acks]
         ours = [_ack(*ack) for ack in acks]
         try:
             self.model.acknowledge(
@@ -310,7 +330,7 @@ class Pair:
             assert refused, f'core refused {acks}'
             return  # `agree` sees that nothing has changed (rule 3)
         assert not refused, f'core accepted {acks}'
-        for first, last, kinds, when in full:
+        for first, last, kinds, when, _ in full:
             for offset in range(first, last + 1):
                 if offset in before:
                     assert before[offset] == (State.ACQUIRED, member)
@@ -361,10 +381,17 @@ class Pair:
             self.model.dead_letter_written(offset)
 
     @traced
-    def redrive(self, offsets: range) -> None:
-        for offset in set(offsets) & set(self.model.offsets(State.DEAD)):
-            self.not_before.pop(offset, None)
-        self.same(self.core.redrive(offsets), self.model.redrive(offsets))
+    def redrive(self, offsets: range, every: int | None = None) -> None:
+        """At once, or one each so many ms."""
+        due = None if every is None else lambda number: self.now + every * (number + 1)
+        dues = None if due is None else lambda count: array('q', [due(number) for number in range(count)])
+        for number, offset in enumerate(sorted(set(offsets) & set(self.model.offsets(State.DEAD)))):
+            self.not_before[offset] = 0 if due is None else due(number)
+        self.same(self.core.redrive(offsets, dues), self.model.redrive(offsets, due))
+
+    @traced
+    def expire_dead(self, before: int) -> None:
+        self.same(self.core.expire_dead(before), self.model.expire_dead(before))
 
     @traced
     def discard(self, offsets: range) -> None:
@@ -400,12 +427,17 @@ class Pair:
         self.not_before = {o: due for batch in self.log for o, due in batch.deliver_at.items()}
 
     @traced
-    def configure(self, lock_ms: int, max_in_flight: int, dead_letter_topic: bool) -> None:
+    def configure(self, lock_ms: int, max_in_flight: int, dead_letter_topic: bool, waiting_max_ms: int | None) -> None:
         """The limits change while records are out."""
         config = self.config = self.core.config = replace(
-            self.config, lock_ms=lock_ms, max_in_flight=max_in_flight, dead_letter_topic=dead_letter_topic
+            self.config,
+            lock_ms=lock_ms,
+            max_in_flight=max_in_flight,
+            dead_letter_topic=dead_letter_topic,
+            waiting_max_ms=waiting_max_ms,
         )
         ref = self.model.config
+        ref.waiting_max_ms = waiting_max_ms
         ref.lock_ms, ref.max_in_flight = config.lock_ms, config.max_in_flight
         ref.dead_letter_topic = config.dead_letter_topic
 
@@ -420,6 +452,8 @@ def _for_core(batch: Batch) -> LogBatch | tuple[int, int, bool]:
     return LogBatch(batch.first, batch.last, False, batch.deliver_at or None, gaps)
 
 
-def _ack(first: int, last: int, kinds: Ack | tuple[Ack, ...], at: int | None) -> tuple[object, ...]:
+def _ack(first: int, last: int, kinds: Ack | tuple[Ack, ...], at: int | None, words: str | None) -> tuple[object, ...]:
     ours = bytes(kinds) if isinstance(kinds, tuple) else kinds
+    if words is not None:
+        return (first, last, ours, at, words)
     return (first, last, ours) if at is None else (first, last, ours, at)

@@ -173,7 +173,7 @@ class Deliveries:
             return
         delivery.state = replay.states[key]
         delivery.fenced = False
-        delivery.decided()
+        delivery.log_starts_at(delivery.partition.log.start)
 
     def _again(self, delivery: ShareDelivery) -> None:
         if self._all.get(delivery.key) is delivery:
@@ -205,8 +205,7 @@ class Deliveries:
             state.config = share_config(group)
             if state.end > partition.log.end:
                 state.cut(partition.log.end)
-            if state.start < partition.log.start:
-                state.log_starts_at(partition.log.start)
+            state.log_starts_at(partition.log.start)
             state.restarted(max(broker.clock(), replay.latest), group.integer('share.session.timeout.ms'))
             delivery.decided()
         await self.journal.written()

@@ -170,11 +170,21 @@ class ShareDelivery:
         self.decided()
         await self.journal.written()
 
-    def log_starts_at(self, offset: int) -> None:
-        """Records below are gone for good (rule 8)."""
-        if not self.fenced and self.state.start < offset:
-            self.state.log_starts_at(offset)
-            self.decided()
+    def log_starts_at(self, offset: int) -> int:
+        """Records below are gone for good (rule 8). Returns how many of them the group was still to get."""
+        if self.fenced:
+            return 0  # when it has been folded anew it looks where the log starts
+        lost = self.state.log_starts_at(offset)
+        self.decided()
+        return lost
+
+    def expire_dead(self, before: int) -> int:
+        """Those that died before that instant (ms) have been kept long enough. Returns how many."""
+        if self.fenced:
+            return 0
+        expired = self.state.expire_dead(before)
+        self.decided()
+        return expired
 
     def end(self) -> None:
         """The group or the topic is no more: waiters are answered, locks are fenced, the journal knows."""

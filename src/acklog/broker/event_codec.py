@@ -251,6 +251,7 @@ def _get_later(data: _Reader, position: int) -> tuple[tuple[BitMap64, Dues] | No
 INT = Field(_put_int, _get_int)
 TEXT = Field(_put_text, _get_text)
 FLAG = _choice(False, True)
+UNTIL = _choice(*ev.Until)
 ACK = _choice(*ev.Ack)
 CAUSE = _choice(*ev.Cause)
 RETURN = _choice(*ev.Return)
@@ -264,15 +265,15 @@ _EVENTS: dict[int, tuple[Callable[..., ev.Event], tuple[Field, ...]]] = {
     1: (ev.Taken, (INT, INT, TEXT, INT, OFFSETS, INT, LATER)),
     2: (ev.Settled, (OFFSETS,)),
     3: (ev.Skipped, (OFFSETS,)),
-    4: (ev.Failed, (OFFSETS, CAUSE, DUES, FLAG)),
-    5: (ev.Died, (OFFSETS, TEXT, FLAG, FLAG)),
+    4: (ev.Failed, (OFFSETS, CAUSE, DUES, UNTIL)),
+    5: (ev.Died, (OFFSETS, TEXT, FLAG, FLAG)),  # until there was 21
     6: (ev.GivenUp, (INT, OFFSETS, TEXT, FLAG)),
     7: (ev.Returned, (OFFSETS, RETURN)),
     8: (ev.Renewed, (OFFSETS, INT)),
     9: (ev.Deferred, (OFFSETS, INT)),
     10: (ev.Pended, (TEXT, ACK, OFFSETS)),
     11: (ev.DeadLettersWritten, (OFFSETS,)),
-    12: (ev.Redriven, (OFFSETS,)),
+    12: (ev.Redriven, (OFFSETS,)),  # until there was 22
     13: (ev.Discarded, (OFFSETS,)),
     14: (ev.Moved, (INT, OFFSETS, INT)),
     15: (ev.Replayed, (OFFSETS,)),
@@ -281,12 +282,20 @@ _EVENTS: dict[int, tuple[Callable[..., ev.Event], tuple[Field, ...]]] = {
     18: (ev.Cut, (INT,)),
     19: (ev.Restarted, (INT,)),
     20: (ev.ClockStepped, (INT,)),
+    21: (ev.Died, (OFFSETS, TEXT, FLAG, FLAG, INT, TEXT)),
+    22: (ev.Redriven, (OFFSETS, DUES)),
+    23: (ev.Said, (OFFSETS, TEXT)),
+    24: (ev.DeadExpired, (OFFSETS,)),
     64: (ev.Began, (INT, INT, INT, INT)),
     65: (ev.Kept, (PLACE, OFFSETS, TEXT)),
-    66: (ev.KeptWaiting, (OFFSETS, DUES, FLAG)),
-    67: (ev.KeptLock, (INT, TEXT, INT, OFFSETS)),
+    66: (ev.KeptWaiting, (OFFSETS, DUES, UNTIL)),
+    67: (ev.KeptLock, (INT, TEXT, INT, OFFSETS)),  # until there was 70
     68: (ev.KeptPending, (TEXT, ACK, OFFSETS)),
     69: (ev.KeptCount, (COUNTER, INT, OFFSETS)),
+    70: (ev.KeptLock, (INT, TEXT, INT, OFFSETS, INT)),
+    71: (ev.KeptDeaths, (OFFSETS, DUES, TEXT)),
+    72: (ev.KeptCause, (CAUSE, OFFSETS)),
+    73: (ev.KeptTotals, (INT, INT)),
 }
 _WRITERS = {make: (number, tuple(field.put for field in fields)) for number, (make, fields) in _EVENTS.items()}
 _READERS = {number: (make, tuple(field.get for field in fields)) for number, (make, fields) in _EVENTS.items()}

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from acklog.errors import Closed
-from acklog.log.seam import Appended, Durability, Log
+from acklog.log.seam import Appended, Durability, Log, Overdue
 
 if TYPE_CHECKING:
     from acklog.broker.delivery import ShareDelivery
@@ -16,7 +16,17 @@ if TYPE_CHECKING:
 class Partition:
     """A partition of a topic that this node owns."""
 
-    __slots__ = ('_truncating', 'deliveries', 'index', 'log', 'topic_id', 'topic_name', 'waiters')
+    __slots__ = (
+        '_truncating',
+        'alarm',
+        'deliveries',
+        'index',
+        'log',
+        'overdue',
+        'topic_id',
+        'topic_name',
+        'waiters',
+    )
 
     def __init__(self, topic_name: str, topic_id: bytes, index: int, log: Log) -> None:
         self.topic_name = topic_name
@@ -25,6 +35,8 @@ class Partition:
         self.log = log
         self.deliveries: dict[int, ShareDelivery] = {}  # by group incarnation
         self.waiters: dict[Waiter, None] = {}  # plain fetches that wait for records
+        self.overdue = Overdue()  # as retention saw it last
+        self.alarm = False  # that is near its limit, or past it
         self._truncating: asyncio.Lock | None = None
         log.listen(self._grown)
 
@@ -59,14 +71,19 @@ class Partition:
                 return
 
     def owed_from(self) -> int | None:
-        """The smallest offset that some group is still owed; None if none is (rule 8)."""
-        owed = [delivery.state.start for delivery in self.deliveries.values()]
-        return min(owed, default=None)
+        """The smallest offset that some group is still owed, or that is dead in one; None without groups (rule 8)."""
+        return min((delivery.state.kept_from for delivery in self.deliveries.values()), default=None)
 
-    def log_started_at(self, offset: int) -> None:
-        """The log begins later now: what groups were owed below that is gone."""
-        for delivery in list(self.deliveries.values()):
-            delivery.log_starts_at(offset)
+    def moving_from(self) -> int | None:
+        """The smallest offset that waits for a time in some group, is in somebody's hands, or dead."""
+        moving = [first for delivery in self.deliveries.values() if (first := delivery.state.moving_from) is not None]
+        return min(moving, default=None)
+
+    def log_started_at(self, offset: int) -> dict[int, int]:
+        """The log begins later now: what groups were owed below that is gone. Returns how many records each group lost
+        so, by its incarnation."""
+        lost = {delivery.key.group: delivery.log_starts_at(offset) for delivery in list(self.deliveries.values())}
+        return {group: count for group, count in lost.items() if count}
 
     def end_waits(self) -> None:
         """Answer everybody who waits here: the partition is closing."""

@@ -3,7 +3,8 @@
 Strategy: three forms come in, all without an object per record: ranges `(first, last, kind)`, the same with a release
 time, and a range with a kind for each offset, as Kafka's protocol has it. Checking a range is counting: as many held
 as there are records left. The common shape of many acknowledgements, single offsets of alternating kinds, is handled
-in columns. The outcome is a set of offsets for each kind and release time; nothing has been changed by then.
+in columns, and so are releases with a time each. The outcome is a set of offsets for each kind and release time;
+nothing has been changed by then.
 """
 
 from __future__ import annotations
@@ -20,12 +21,36 @@ from acklog.core.state import ShareState
 from acklog.errors import InvalidRecordState
 
 Kinds = int | bytes  # one Ack for a whole range, or one for each offset of it
-Acknowledgement = tuple[int, int, Kinds] | tuple[int, int, Kinds, int | None]
-Settlement = dict[tuple[int, int | None], BitMap64]  # offsets by kind and release time
+Acknowledgement = (
+    tuple[int, int, Kinds] | tuple[int, int, Kinds, int | None] | tuple[int, int, Kinds, int | None, str | None]
+)
 
 _MASKS = [bytes(int(byte == kind) for byte in range(256)) for kind in Ack]
 _HIGHEST_KIND = max(Ack)
 COLUMNS = 4  # from so many acknowledgements on, columns are faster
+
+
+class Settlement:
+    """What a request's acknowledgements come to.
+
+    `groups`: offsets by kind and release time; `times`: release times of single offsets that are in no group; `said`:
+    offsets whose holder said something about them.
+    """
+
+    __slots__ = ('groups', 'said', 'times')
+
+    def __init__(self) -> None:
+        self.groups: dict[tuple[int, int | None], BitMap64] = {}
+        self.times: dict[int, int] = {}
+        self.said: list[tuple[BitMap64, str]] = []
+
+    def chosen(self, kind: int, at: int | None) -> BitMap64:
+        """The group of these, empty if it is new."""
+        key = kind, at if kind == Ack.RELEASE else None
+        offsets = self.groups.get(key)
+        if offsets is None:
+            offsets = self.groups[key] = BitMap64()
+        return offsets
 
 
 def check(
@@ -41,7 +66,7 @@ def check(
     if lock is not None:
         held = state.locks.under(lock, _named(acks, held))
     if len(acks) >= COLUMNS:
-        settlement = _columns(state, held, acks, at)
+        settlement = _columns(held, acks, at)
         if settlement is not None:
             return settlement
     return _one_by_one(state, held, acks, at)
@@ -55,11 +80,12 @@ def _named(acks: Sequence[Acknowledgement], held: BitMap64) -> BitMap64:
     return result
 
 
-def _columns(state: ShareState, held: BitMap64, acks: Sequence[Acknowledgement], at: int | None) -> Settlement | None:
-    """Single offsets, all held, none twice, without release times of their own; None where it is anything else."""
+def _columns(held: BitMap64, acks: Sequence[Acknowledgement], at: int | None) -> Settlement | None:
+    """Single offsets, all held, none twice, all with times of their own and released, or all without; None where it is
+    anything else."""
     try:
-        firsts, lasts, kinds = zip(*acks, strict=True)
-        if firsts != lasts:
+        firsts, lasts, kinds, *times = zip(*acks, strict=True)
+        if firsts != lasts or len(times) > 1:
             return None
         column = bytes(kinds)
         offsets = BitMap64(array('Q', firsts))
@@ -67,36 +93,70 @@ def _columns(state: ShareState, held: BitMap64, acks: Sequence[Acknowledgement],
         return None
     if len(offsets) != len(firsts) or not offsets <= held or max(column) > _HIGHEST_KIND:
         return None
-    settlement: Settlement = {}
+    settlement = Settlement()
+    alike = column.count(column[0]) == len(column)
+    if times:
+        if not alike or column[0] != Ack.RELEASE or None in times[0]:
+            return None
+        _timed(settlement, dict(zip(firsts, times[0], strict=True)))
+        return settlement
     for kind in set(column):
-        if column.count(kind) == len(column):
-            return {(kind, at): offsets}
-        settlement[kind, at] = BitMap64(array('Q', compress(firsts, column.translate(_MASKS[kind]))))
+        if alike:
+            settlement.groups[kind, at] = offsets
+        else:
+            settlement.groups[kind, at] = BitMap64(array('Q', compress(firsts, column.translate(_MASKS[kind]))))
     return settlement
 
 
+def _timed(settlement: Settlement, times: dict[int, int]) -> None:
+    """Single offsets that are released, each with a time; most are alike, or none."""
+    if len(set(times.values())) > 1:
+        settlement.times = times
+        return
+    for offset, when in times.items():
+        settlement.chosen(Ack.RELEASE, when).add(offset)
+
+
 def _one_by_one(state: ShareState, held: BitMap64, acks: Sequence[Acknowledgement], at: int | None) -> Settlement:
-    settlement: Settlement = {}
+    settlement = Settlement()
+    times: dict[int, int] = {}
     count = 0
     for ack in acks:
         first, last, kinds = ack[0], ack[1], ack[2]
         count += _check_range(state, held, first, last, kinds)
         when = at if len(ack) == 3 or ack[3] is None else ack[3]
-        if isinstance(kinds, int):
-            chosen = _chosen(settlement, kinds, when)
-            if last - first < WIDE:
-                chosen.add_range(first, last + 1)
-            else:
-                chosen |= within(held, first, last)
-        else:
+        if len(ack) == 5 and ack[4]:
+            _say(settlement, held, first, last, kinds, ack[4])
+        if not isinstance(kinds, int):
             _spread(settlement, first, last, kinds, when)
-    total = BitMap64()
-    for offsets in settlement.values():
+        elif first == last and kinds == Ack.RELEASE and when is not None and first not in times:
+            times[first] = when
+        elif last - first < WIDE:
+            settlement.chosen(kinds, when).add_range(first, last + 1)
+        else:
+            offsets = settlement.chosen(kinds, when)
+            offsets |= within(held, first, last)
+    _timed(settlement, times)
+    total = BitMap64(settlement.times)
+    for offsets in settlement.groups.values():
         offsets &= held
         total |= offsets
     if len(total) != count:
         raise InvalidRecordState('a record is acknowledged twice')
-    return {key: offsets for key, offsets in settlement.items() if offsets}
+    settlement.groups = {key: offsets for key, offsets in settlement.groups.items() if offsets}
+    return settlement
+
+
+def _say(settlement: Settlement, held: BitMap64, first: int, last: int, kinds: Kinds, words: str) -> None:
+    """Words count for what is handed back."""
+    offsets = within(held, first, last)
+    if not isinstance(kinds, int):
+        back = [kind in (Ack.RELEASE, Ack.REJECT) for kind in kinds]
+        offsets &= BitMap64(array('Q', compress(range(first, last + 1), back)))
+    elif kinds not in (Ack.RELEASE, Ack.REJECT):
+        return
+    if offsets:
+        settlement.said.append((offsets, words))
 
 
 def _check_range(state: ShareState, held: BitMap64, first: int, last: int, kinds: Kinds) -> int:
@@ -126,15 +186,7 @@ def _spread(settlement: Settlement, first: int, last: int, kinds: bytes, at: int
     offsets = range(first, last + 1)
     for kind in set(kinds):
         if kinds.count(kind) == len(kinds):
-            _chosen(settlement, kind, at).add_range(first, last + 1)
+            settlement.chosen(kind, at).add_range(first, last + 1)
         else:
-            chosen = _chosen(settlement, kind, at)
+            chosen = settlement.chosen(kind, at)
             chosen |= BitMap64(array('Q', compress(offsets, kinds.translate(_MASKS[kind]))))
-
-
-def _chosen(settlement: Settlement, kind: int, at: int | None) -> BitMap64:
-    key = kind, at if kind == Ack.RELEASE else None
-    offsets = settlement.get(key)
-    if offsets is None:
-        offsets = settlement[key] = BitMap64()
-    return offsets

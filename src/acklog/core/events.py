@@ -4,8 +4,8 @@ Strategy: an event says the outcome, never the request: which offsets went where
 instants. So folding needs no configuration and no clock. One thing is left to time: a waiting offset becomes
 available when it is due, and no event says so; events that depend on it carry the `now` at which they happened.
 
-Instants that a client named (`named`) are told apart from those computed from a delay, since only the latter move along
-when the owner's clock is stepped (rule 11). Sets in an event belong to the event: whoever gets one does not change it.
+Instants that a client named are told apart from those computed from a delay, since only the latter move along when the
+owner's clock is stepped (rule 11). Sets in an event belong to the event: whoever gets one does not change it.
 `broker/event_codec.py` gives them their bytes.
 """
 
@@ -36,6 +36,14 @@ class Cause(IntEnum):
     EXPIRED = 1  # its lock ran out
     LOST = 2  # its member was lost
     LEFT = 3  # its member left, and had done so as often as allowed
+
+
+class Until(IntEnum):
+    """What ends a wait."""
+
+    DELAY = 0  # an instant computed from a delay
+    NAMED = 1  # an instant that somebody named
+    LIMIT = 2  # the longest that a record may wait: then it dies
 
 
 class Return(IntEnum):
@@ -80,22 +88,31 @@ class Failed(NamedTuple):
     offsets: BitMap64
     cause: Cause
     due: Dues | None = None
-    named: bool = False
+    until: Until = Until.DELAY
 
 
 class Died(NamedTuple):
-    """Handed back for good, or with their attempts used up (`failed`: that counts). `dying`: a dead letter comes
-    first.
+    """Handed back for good by `member`, or with their attempts used up (`failed`: that counts). `dying`: a dead letter
+    comes first. `now` 0: before that was kept.
     """
 
     offsets: BitMap64
     reason: str
     dying: bool
     failed: bool
+    now: int = 0
+    member: str = ''
+
+
+class Said(NamedTuple):
+    """What their subscriber said about the delivery that has just failed."""
+
+    offsets: BitMap64
+    words: str
 
 
 class GivenUp(NamedTuple):
-    """An operator gave up on available or waiting ones."""
+    """Available or waiting ones died: an operator gave up on them, or they had waited as long as they may."""
 
     now: int
     offsets: BitMap64
@@ -139,13 +156,20 @@ class DeadLettersWritten(NamedTuple):
 
 
 class Redriven(NamedTuple):
-    """Dead -> available, as new."""
+    """Dead -> available, as new; or waiting first until `due` (ms, for all or each in order)."""
 
     offsets: BitMap64
+    due: Dues | None = None
 
 
 class Discarded(NamedTuple):
     """Dead -> done."""
+
+    offsets: BitMap64
+
+
+class DeadExpired(NamedTuple):
+    """Dead -> done, having been kept as long as configured."""
 
     offsets: BitMap64
 
@@ -225,7 +249,7 @@ class KeptWaiting(NamedTuple):
 
     offsets: BitMap64
     due: Dues
-    named: bool
+    until: Until
 
 
 class KeptLock(NamedTuple):
@@ -235,6 +259,29 @@ class KeptLock(NamedTuple):
     member: str
     until: int
     offsets: BitMap64
+    since: int = 0
+
+
+class KeptDeaths(NamedTuple):
+    """These died at one time or at one each (ms), at `member`."""
+
+    offsets: BitMap64
+    at: Dues
+    member: str
+
+
+class KeptCause(NamedTuple):
+    """The last delivery of these failed so (those that were released are not told)."""
+
+    cause: Cause
+    offsets: BitMap64
+
+
+class KeptTotals(NamedTuple):
+    """How many the log lost before they were settled, and how many dead ones were kept as long as configured."""
+
+    lost: int
+    expired: int
 
 
 class KeptPending(NamedTuple):
@@ -262,6 +309,7 @@ Event = (
     | Skipped
     | Failed
     | Died
+    | Said
     | GivenUp
     | Returned
     | Renewed
@@ -270,6 +318,7 @@ Event = (
     | DeadLettersWritten
     | Redriven
     | Discarded
+    | DeadExpired
     | Moved
     | Replayed
     | Sought
@@ -281,6 +330,9 @@ Event = (
     | Kept
     | KeptWaiting
     | KeptLock
+    | KeptDeaths
+    | KeptCause
+    | KeptTotals
     | KeptPending
     | KeptCount
 )

@@ -18,15 +18,15 @@ BLOCK = 9  # bits
 
 
 class Lock:
-    """`offsets` held by `member` until `until` (ms), taken by acquire `number`.
+    """`offsets` held by `member` since `since` until `until` (ms), taken by acquire `number`.
 
     The set may be an event's as well: it is replaced, never changed.
     """
 
-    __slots__ = ('blocks', 'member', 'number', 'offsets', 'until')
+    __slots__ = ('blocks', 'member', 'number', 'offsets', 'since', 'until')
 
-    def __init__(self, number: int, member: str, until: int, offsets: BitMap64) -> None:
-        self.number, self.member, self.until, self.offsets = number, member, until, offsets
+    def __init__(self, number: int, member: str, until: int, offsets: BitMap64, since: int) -> None:
+        self.number, self.member, self.until, self.offsets, self.since = number, member, until, offsets, since
         first, last = offsets.min() >> BLOCK, offsets.max() >> BLOCK
         self.blocks: Iterable[int] = range(first, last + 1)
         if last - first > len(offsets):
@@ -43,14 +43,14 @@ class Locks:
         self._blocks: dict[int, dict[Lock, None]] = {}
         self._deadlines: Timeline[dict[Lock, None]] = Timeline()
 
-    def add(self, number: int, member: str, until: int, offsets: BitMap64) -> None:
+    def add(self, number: int, member: str, until: int, offsets: BitMap64, since: int) -> None:
         """A new lock on `offsets` (not empty), which no other lock has."""
         held = self.held.get(member)
         if held is None:
             self.held[member] = offsets.copy()
         else:
             held |= offsets
-        self._enter(Lock(number, member, until, offsets))
+        self._enter(Lock(number, member, until, offsets, since))
 
     def _enter(self, lock: Lock) -> None:
         for block in lock.blocks:
@@ -128,7 +128,7 @@ class Locks:
                 self._set_deadline(lock)
             else:
                 lock.offsets = lock.offsets - part
-                self._enter(Lock(lock.number, lock.member, until, part))
+                self._enter(Lock(lock.number, lock.member, until, part, lock.since))
 
     def under(self, number: int, offsets: BitMap64) -> BitMap64:
         """Those of `offsets`, all of them locked, that the acquire `number` took."""

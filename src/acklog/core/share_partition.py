@@ -11,7 +11,7 @@ The parts: `acquire.py` (three steps), `acknowledge.py` (checking), `failing.py`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from pyroaring import BitMap64
 
@@ -21,10 +21,11 @@ from acklog.core import status
 from acklog.core.acknowledge import Acknowledgement, check
 from acklog.core.acquire import Acquired, Batch, LogBatch
 from acklog.core.events import Ack, Cause, Event, Return
-from acklog.core.failing import REJECTED, ShareConfig, fail
+from acklog.core.failing import GIVEN_UP, REJECTED, TOO_LONG, ShareConfig, Times, fail
 from acklog.core.offsets import Offsets, Range, chosen, ranges, span, within
 from acklog.core.snapshot import snapshot
 from acklog.core.state import Reservation, ShareState
+from acklog.core.waiting import Dues
 from acklog.errors import InvalidRecordState
 
 __all__ = ['Ack', 'Acquired', 'Event', 'LogBatch', 'Reservation', 'ShareConfig', 'SharePartition']
@@ -91,9 +92,36 @@ class SharePartition:
         """One record."""
         return status.record(self.state, offset)
 
+    @property
+    def moving_from(self) -> int | None:
+        """The smallest offset that waits for a time, is in somebody's hands, or dead."""
+        return self.state.moving_from
+
+    @property
+    def kept_from(self) -> int:
+        """The log is needed from here on: for what is owed and for dead ones, which may be redriven."""
+        dead = self.state.dead
+        return min(dead.min(), self.start) if dead else self.start
+
+    def totals(self) -> status.Totals:
+        """What has gone for good without the group's doing."""
+        return status.Totals(self.state.lost, self.state.expired)
+
+    def waiting(self) -> BitMap64:
+        """Those that wait."""
+        return self.state.waiting.copy()
+
     def dead(self) -> BitMap64:
         """The dead ones."""
         return self.state.dead.copy()
+
+    def deaths(self, offsets: BitMap64) -> list[status.Dead]:
+        """What is known of a few dead ones, in order."""
+        return status.deaths(self.state, offsets)
+
+    def dues(self, offsets: BitMap64) -> list[int]:
+        """When a few waiting ones fall due (ms), in order."""
+        return status.dues(self.state, offsets)
 
     def dying(self) -> dict[str, BitMap64]:
         """Those whose dead letter is still to be written, by reason."""
@@ -119,6 +147,9 @@ class SharePartition:
         expired = state.locks.run_out(now)
         if expired:
             self._fail(expired, Cause.EXPIRED, now)
+        too_long = state.waited_too_long(now)
+        if too_long:
+            state.record(ev.GivenUp(now, too_long, TOO_LONG, self.config.dead_letter_topic))
         state.next_deadline()
 
     def clock_stepped(self, by: int) -> None:
@@ -183,26 +214,40 @@ class SharePartition:
         """Settle all of `acks` or, by InvalidRecordState, none (rule 3).
 
         An acknowledgement is `(first, last, kind)`, or with a fourth value, the instant (ms) before which a RELEASE
-        is not to come back (None: as `at` says, for all of them; that None too: the backoff decides). `kind` is one
-        Ack for the range or `bytes` with one for each offset. `lock`: only what that acquire took. `transaction`:
-        they take effect with `end_transaction`; RENEW does at once.
+        is not to come back (None: as `at` says, for all of them; that None too: the backoff decides), or with a fifth,
+        the subscriber's own words about a RELEASE or REJECT. `kind` is one Ack for the range or `bytes` with one for
+        each offset. `lock`: only what that acquire took. `transaction`: they take effect with `end_transaction`,
+        without words; RENEW does at once.
         """
         self.advance(now)
         settlement = check(self.state, member, acks, at, lock)
-        for (kind, when), offsets in settlement.items():
+        for (kind, when), offsets in settlement.groups.items():
             if transaction and kind != Ack.RENEW:
                 self._pend(member, Ack(kind), offsets, when)
             else:
-                self._settle(kind, offsets, now, when)
+                self._settle(member, kind, offsets, now, when)
+        if settlement.times:
+            self._release(member, settlement.times, now, transaction)
+        if not transaction:
+            for offsets, words in settlement.said:
+                self.state.record(ev.Said(offsets, words))
 
-    def _settle(self, kind: int, offsets: BitMap64, now: int, at: int | None) -> None:
+    def _release(self, member: str, times: dict[int, int], now: int, transaction: bool) -> None:
+        """Each with a time of its own."""
+        if not transaction:
+            self._fail(BitMap64(times), Cause.RELEASED, now, times)
+            return
+        for offset, at in times.items():
+            self._pend(member, Ack.RELEASE, span(offset, offset), at)
+
+    def _settle(self, member: str, kind: int, offsets: BitMap64, now: int, at: int | None) -> None:
         state, config = self.state, self.config
         if kind in (Ack.ACCEPT, Ack.GAP):
             state.record(ev.Settled(offsets))
         elif kind == Ack.RELEASE:
             self._fail(offsets, Cause.RELEASED, now, at)
         elif kind == Ack.REJECT:
-            state.record(ev.Died(offsets, REJECTED, config.dead_letter_topic, False))
+            state.record(ev.Died(offsets, REJECTED, config.dead_letter_topic, False, now, member))
         else:
             state.record(ev.Renewed(offsets, now + config.lock_ms))
 
@@ -211,7 +256,7 @@ class SharePartition:
             self.state.record(ev.Deferred(offsets, at))
         self.state.record(ev.Pended(member, kind, offsets))
 
-    def _fail(self, offsets: BitMap64, cause: Cause, now: int, at: int | None = None) -> None:
+    def _fail(self, offsets: BitMap64, cause: Cause, now: int, at: Times = None) -> None:
         fail(self.state, self.config, self.seed, offsets, cause, now, at)
 
     def end_transaction(self, now: int, member: str, commit: bool) -> None:
@@ -219,7 +264,7 @@ class SharePartition:
         self.advance(now)
         for (holder, kind), offsets in list(self.state.pending.items()):
             if holder == member and commit:
-                self._settle(kind, offsets.copy(), now, None)
+                self._settle(member, kind, offsets.copy(), now, None)
             elif holder == member:
                 self.state.record(ev.Returned(offsets.copy(), Return.ABORTED))
 
@@ -273,12 +318,12 @@ class SharePartition:
             self.state.record(ev.Cut(log_end))
 
     def log_starts_at(self, offset: int) -> int:
-        """Records below are gone for good. Returns how many of them the group was still owed (rule 8)."""
+        """Records below are gone for good. Returns how many of them the group had not settled (rule 8)."""
         state = self.state
-        owed = state.owed.range_cardinality(0, offset)
-        if owed or offset > state.end or (state.dead and state.dead.min() < offset):
+        lost = state.owed.range_cardinality(0, offset) + max(0, offset - state.end)
+        if lost or (state.dead and state.dead.min() < offset):
             state.record(ev.LogStarted(offset))
-        return owed
+        return lost
 
     def dead_letter_written(self, offsets: Offsets | int) -> None:
         """The dead letters of these stand; those not dying are passed over."""
@@ -289,12 +334,20 @@ class SharePartition:
 
     # -- operators -----------------------------------------------------------------------------------------------------
 
-    def redrive(self, offsets: Offsets) -> int:
-        """Dead ones become available as new, to this group only. Returns how many."""
+    def redrive(self, offsets: Offsets, due: Callable[[int], Dues] | None = None) -> int:
+        """Dead ones become available as new, to this group only, or wait first: `due(how many)` says until when (ms),
+        for all or each in order. Returns how many."""
         redriven = chosen(offsets, self.state.dead)
         if redriven:
-            self.state.record(ev.Redriven(redriven))
+            self.state.record(ev.Redriven(redriven, None if due is None else due(len(redriven))))
         return len(redriven)
+
+    def expire_dead(self, before: int) -> int:
+        """Those that died before that instant (ms) have been kept long enough. Returns how many."""
+        expired = self.state.told.burials.before(before) & self.state.dead
+        if expired:
+            self.state.record(ev.DeadExpired(expired))
+        return len(expired)
 
     def discard(self, offsets: Offsets) -> int:
         """Dead ones are done. Returns how many."""
@@ -303,7 +356,7 @@ class SharePartition:
             self.state.record(ev.Discarded(discarded))
         return len(discarded)
 
-    def give_up(self, now: int, offsets: Offsets, reason: str = 'given up by an operator') -> int:
+    def give_up(self, now: int, offsets: Offsets, reason: str = GIVEN_UP) -> int:
         """Waiting and available ones die. Returns how many."""
         self.advance(now)
         given_up = chosen(offsets, self.state.all_free() | self.state.waiting)

@@ -14,6 +14,7 @@ from acklog.core import events as ev
 from acklog.core.counters import Counter
 from acklog.core.offsets import pieces
 from acklog.core.state import ShareState
+from acklog.core.told import Told
 
 PIECE = 256 * 1024  # bytes of one set in one event, about
 
@@ -21,12 +22,14 @@ PIECE = 256 * 1024  # bytes of one set in one event, about
 def snapshot(state: ShareState) -> Iterator[ev.Event]:
     """Events to fold, in order. The state must not change before the last one was taken."""
     yield ev.Began(state.epoch, state.end, state.lock_number, state.clock)
+    if state.lost or state.expired:
+        yield ev.KeptTotals(state.lost, state.expired)
     for piece in pieces(state.all_free(), PIECE):
         yield ev.Kept('available', piece)
     yield from _waiting(state)
     for lock in state.locks:
         for piece in pieces(lock.offsets, PIECE):
-            yield ev.KeptLock(lock.number, lock.member, lock.until, piece)
+            yield ev.KeptLock(lock.number, lock.member, lock.until, piece, lock.since)
     for (member, ack), offsets in state.pending.items():
         for piece in pieces(offsets, PIECE):
             yield ev.KeptPending(member, ack, piece)
@@ -36,19 +39,20 @@ def snapshot(state: ShareState) -> Iterator[ev.Event]:
         by_instant.setdefault(at, []).append(offset)
     for at, deferred in by_instant.items():
         yield ev.Deferred(BitMap64(deferred), at)
+    yield from _told(state.told)
     yield from _counts('deliveries', state.deliveries)
     yield from _counts('attempts', state.attempts)
     yield from _counts('leaves', state.leaves)
 
 
 def _waiting(state: ShareState) -> Iterator[ev.Event]:
-    for named, times in ((True, state.named), (False, state.delayed)):
-        for due, offsets in times.items():
+    for until in ev.Until:
+        for due, offsets in state.times(until).items():
             if not isinstance(due, int):
-                yield ev.KeptWaiting(offsets, due, named)
+                yield ev.KeptWaiting(offsets, due, until)
                 continue
             for piece in pieces(offsets, PIECE):
-                yield ev.KeptWaiting(piece, due, named)
+                yield ev.KeptWaiting(piece, due, until)
 
 
 def _buried(state: ShareState) -> Iterator[ev.Event]:
@@ -57,6 +61,23 @@ def _buried(state: ShareState) -> Iterator[ev.Event]:
             yield ev.Kept('dying', piece, reason)
         for piece in pieces(offsets & state.dead, PIECE):
             yield ev.Kept('dead', piece, reason)
+
+
+def _told(told: Told) -> Iterator[ev.Event]:
+    for at, offsets, member in told.burials.items():
+        if not isinstance(at, int):
+            yield ev.KeptDeaths(offsets, at, member)
+            continue
+        for piece in pieces(offsets, PIECE):
+            yield ev.KeptDeaths(piece, at, member)
+    for cause, offsets in told.causes.items():
+        for piece in pieces(offsets, PIECE):
+            yield ev.KeptCause(cause, piece)
+    said: dict[str, list[int]] = {}
+    for offset, words in told.words.items():
+        said.setdefault(words, []).append(offset)
+    for words, those in said.items():
+        yield ev.Said(BitMap64(those), words)
 
 
 def _counts(name: ev.Count, counter: Counter) -> Iterator[ev.Event]:

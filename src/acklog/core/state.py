@@ -3,7 +3,8 @@
 Strategy: every offset below `end` is in exactly one place, or done, which is not stored:
 
     free        available (those reserved by a reader are in its Reservation meanwhile)
-    waiting     the set; the times are in `named` (instants that clients named) and `delayed` (computed from a delay)
+    waiting     the set; the times are in `named` (instants that clients named), `delayed` (computed from a delay) and
+                `limited` (when they will have waited as long as they may, and die)
     locks       acquired
     pending     acknowledged inside an open transaction
     dying, dead
@@ -23,6 +24,7 @@ from acklog.core import events as ev
 from acklog.core.counters import Counter
 from acklog.core.locks import Locks
 from acklog.core.offsets import Range, above, below, ranges, within
+from acklog.core.told import Told
 from acklog.core.waiting import Dues, Waiting
 
 NEVER = (1 << 63) - 1
@@ -62,22 +64,27 @@ class ShareState:
         'end',
         'epoch',
         'events',
+        'expired',
         'free',
         'generation',
         'leaves',
+        'limited',
         'lock_number',
         'locks',
+        'lost',
         'named',
         'owed',
         'pending',
         'reasons',
         'reservations',
         'soonest',
+        'told',
         'waiting',
     )
 
     def __init__(self, start: int = 0) -> None:
         self.epoch = self.lock_number = self.clock = self.generation = 0
+        self.lost = self.expired = 0  # see `KeptTotals`
         self.reservations: list[Reservation] = []
         self.events: list[ev.Event] = []
         self._begin(start)
@@ -85,7 +92,7 @@ class ShareState:
     def _begin(self, end: int) -> None:
         self.end = end
         self.free, self.owed = BitMap64(), BitMap64()
-        self.waiting, self.named, self.delayed = BitMap64(), Waiting(), Waiting()
+        self.waiting, self.named, self.delayed, self.limited = BitMap64(), Waiting(), Waiting(), Waiting()
         self.locks = Locks()
         self.soonest = NEVER  # no deadline is before this; it may be too early
         self.pending: dict[tuple[str, ev.Ack], BitMap64] = {}
@@ -93,6 +100,7 @@ class ShareState:
         self.reasons: dict[str, BitMap64] = {}  # of dying and dead ones
         self.deferred: dict[int, int] = {}  # said for the current delivery of acquired and pending ones
         self.deliveries, self.attempts, self.leaves = Counter(), Counter(), Counter()
+        self.told = Told()
         for reservation in self.reservations:
             reservation.offsets.clear()
         self.generation += 1
@@ -117,9 +125,18 @@ class ShareState:
                 self.waiting -= due
                 self.free |= due
 
+    def waited_too_long(self, now: int) -> BitMap64:
+        """Take out those that have waited as long as they may. They are in no place then: an event must follow."""
+        first = self.limited.first()
+        if first is None or first > now:
+            return BitMap64()
+        offsets = self.limited.pop_due(now)
+        self.waiting -= offsets
+        return offsets
+
     def next_deadline(self) -> int | None:
         """The earliest instant at which something falls due or a lock runs out; None if nothing will."""
-        firsts = (self.named.first(), self.delayed.first(), self.locks.first_deadline())
+        firsts = (self.named.first(), self.delayed.first(), self.limited.first(), self.locks.first_deadline())
         first = min((first for first in firsts if first is not None), default=None)
         self.soonest = NEVER if first is None else first
         return first
@@ -138,6 +155,12 @@ class ShareState:
         for reservation in self.reservations:
             count -= len(reservation.offsets)
         return count
+
+    @property
+    def moving_from(self) -> int | None:
+        """The smallest offset that waits, is in flight or dead; None if none is."""
+        sets = (self.waiting, self.dying, self.dead, *self.locks.held.values(), *self.pending.values())
+        return min((offsets.min() for offsets in sets if offsets), default=None)
 
     def all_free(self) -> BitMap64:
         """The available ones, reserved ones included."""
@@ -171,22 +194,30 @@ class ShareState:
         self.free -= offsets
         for reservation in self.reservations:
             reservation.offsets -= offsets
-        if not self.waiting.isdisjoint(offsets):
-            self.waiting -= offsets
-            self.named.remove(offsets)
-            self.delayed.remove(offsets)
+        if self.waiting.isdisjoint(offsets):
+            return
+        self.waiting -= offsets
+        if self.waiting:
+            for times in (self.named, self.delayed, self.limited):
+                times.remove(offsets)
+        else:
+            self.named, self.delayed, self.limited = Waiting(), Waiting(), Waiting()
 
-    def _wait(self, offsets: BitMap64, due: Dues | None, named: bool) -> None:
+    def _wait(self, offsets: BitMap64, due: Dues | None, until: ev.Until) -> None:
         if due is None:
             self.free |= offsets
         else:
             self.waiting |= offsets
             self.soonest = min(self.soonest, due if isinstance(due, int) else min(due))
-            (self.named if named else self.delayed).put(offsets, due)
+            self.times(until).put(offsets, due)
 
-    def _lock(self, number: int, member: str, until: int, offsets: BitMap64) -> None:
+    def times(self, until: ev.Until) -> Waiting:
+        """The times of those whose wait ends so."""
+        return self.delayed if until == ev.Until.DELAY else self.named if until == ev.Until.NAMED else self.limited
+
+    def _lock(self, number: int, member: str, until: int, offsets: BitMap64, since: int) -> None:
         self.soonest = min(self.soonest, until)
-        self.locks.add(number, member, until, offsets)
+        self.locks.add(number, member, until, offsets, since)
 
     def _undefer(self, offsets: BitMap64) -> None:
         if self.deferred:
@@ -197,10 +228,16 @@ class ShareState:
         for counter in (self.deliveries, self.attempts, self.leaves):
             if counter.planes:
                 counter.clear(offsets)
+        if self.told.words or self.told.causes:
+            self.told.forget(offsets)
         if self.deferred:
             self._undefer(offsets)
 
-    def _bury(self, offsets: BitMap64, reason: str, dying: bool) -> None:
+    def _bury(self, offsets: BitMap64, reason: str, dying: bool, at: int, member: str) -> None:
+        self.told.burials.put(offsets, at or self.clock, member)
+        self._reason(offsets, reason, dying)
+
+    def _reason(self, offsets: BitMap64, reason: str, dying: bool) -> None:
         having = self.reasons.setdefault(reason, BitMap64())
         having |= offsets
         if dying:
@@ -212,6 +249,7 @@ class ShareState:
     def _unbury(self, offsets: BitMap64) -> None:
         self.dead -= offsets
         self.dying -= offsets
+        self.told.burials.remove(offsets)
         for reason, having in list(self.reasons.items()):
             having -= offsets
             if not having:
@@ -233,12 +271,12 @@ class ShareState:
             if event.later is not None:
                 later, due = event.later
                 self.owed |= later
-                self._wait(later, due, True)
+                self._wait(later, due, ev.Until.NAMED)
         if offsets:
             self.free -= offsets
             self.lock_number = event.lock
             self.deliveries.add(offsets)
-            self._lock(event.lock, event.member, event.until, offsets)
+            self._lock(event.lock, event.member, event.until, offsets, event.now)
 
     def _settled(self, event: ev.Settled) -> None:
         offsets = event.offsets
@@ -255,19 +293,25 @@ class ShareState:
         self._from_flight(event.offsets)
         self._undefer(event.offsets)
         self.attempts.add(event.offsets)
-        self._wait(event.offsets, event.due, event.named)
+        self.told.failed(event.offsets, event.cause)
+        self._wait(event.offsets, event.due, event.until)
 
     def _died(self, event: ev.Died) -> None:
         self._from_flight(event.offsets)
         self._undefer(event.offsets)
         if event.failed:
             self.attempts.add(event.offsets)
-        self._bury(event.offsets, event.reason, event.dying)
+        self.told.forget(event.offsets)
+        self._bury(event.offsets, event.reason, event.dying, event.now, event.member)
+
+    def _said(self, event: ev.Said) -> None:
+        self.told.said(event.offsets, event.words)
 
     def _given_up(self, event: ev.GivenUp) -> None:
         self.clock = event.now
+        self.waited_too_long(event.now)  # these are in the event
         self._from_queue(event.offsets)
-        self._bury(event.offsets, event.reason, event.dying)
+        self._bury(event.offsets, event.reason, event.dying, event.now, '')
 
     def _returned(self, event: ev.Returned) -> None:
         self._from_flight(event.offsets)
@@ -296,16 +340,22 @@ class ShareState:
     def _redriven(self, event: ev.Redriven) -> None:
         self._unbury(event.offsets)
         self._forget_counts(event.offsets)
-        self._as_new(event.offsets)
+        self.owed |= event.offsets
+        self._wait(event.offsets, event.due, ev.Until.NAMED)
 
     def _discarded(self, event: ev.Discarded) -> None:
+        self._unbury(event.offsets)
+        self._forget_counts(event.offsets)
+
+    def _dead_expired(self, event: ev.DeadExpired) -> None:
+        self.expired += len(event.offsets)
         self._unbury(event.offsets)
         self._forget_counts(event.offsets)
 
     def _moved(self, event: ev.Moved) -> None:
         self.clock = event.now
         self._from_queue(event.offsets)
-        self._wait(event.offsets, event.due, True)
+        self._wait(event.offsets, event.due, ev.Until.NAMED)
 
     def _replayed(self, event: ev.Replayed) -> None:
         self._as_new(event.offsets)
@@ -315,7 +365,9 @@ class ShareState:
         self._begin(event.target)
 
     def _log_started(self, event: ev.LogStarted) -> None:
-        self._forget(below(self.owed, event.offset), below(self.dead, event.offset))
+        owed = below(self.owed, event.offset)
+        self.lost += len(owed) + max(0, event.offset - self.end)
+        self._forget(owed, below(self.dead, event.offset))
         self.end = max(self.end, event.offset)
 
     def _cut(self, event: ev.Cut) -> None:
@@ -338,6 +390,7 @@ class ShareState:
     def _clock_stepped(self, event: ev.ClockStepped) -> None:
         self.locks.shift(event.by)
         self.delayed.shift(event.by)
+        self.limited.shift(event.by)
         self.next_deadline()
 
     # -- events of a snapshot ------------------------------------------------------------------------------------------
@@ -345,6 +398,7 @@ class ShareState:
     def _began(self, event: ev.Began) -> None:
         self._begin(event.end)
         self.epoch, self.lock_number, self.clock = event.epoch, event.locks, event.clock
+        self.lost = self.expired = 0
 
     def _kept(self, event: ev.Kept) -> None:
         if event.place == 'available':
@@ -352,15 +406,24 @@ class ShareState:
         else:
             if event.place == 'dying':
                 self.owed |= event.offsets
-            self._bury(event.offsets, event.reason, event.place == 'dying')
+            self._reason(event.offsets, event.reason, event.place == 'dying')
 
     def _kept_waiting(self, event: ev.KeptWaiting) -> None:
         self.owed |= event.offsets
-        self._wait(event.offsets, event.due, event.named)
+        self._wait(event.offsets, event.due, event.until)
 
     def _kept_lock(self, event: ev.KeptLock) -> None:
         self.owed |= event.offsets
-        self._lock(event.lock, event.member, event.until, event.offsets)
+        self._lock(event.lock, event.member, event.until, event.offsets, event.since)
+
+    def _kept_deaths(self, event: ev.KeptDeaths) -> None:
+        self.told.burials.put(event.offsets, event.at, event.member)
+
+    def _kept_cause(self, event: ev.KeptCause) -> None:
+        self.told.caused(event.offsets, event.cause)
+
+    def _kept_totals(self, event: ev.KeptTotals) -> None:
+        self.lost, self.expired = event
 
     def _kept_pending(self, event: ev.KeptPending) -> None:
         self.owed |= event.offsets
@@ -377,6 +440,7 @@ class ShareState:
         ev.Skipped: _skipped,
         ev.Failed: _failed,
         ev.Died: _died,
+        ev.Said: _said,
         ev.GivenUp: _given_up,
         ev.Returned: _returned,
         ev.Renewed: _renewed,
@@ -385,6 +449,7 @@ class ShareState:
         ev.DeadLettersWritten: _dead_letters_written,
         ev.Redriven: _redriven,
         ev.Discarded: _discarded,
+        ev.DeadExpired: _dead_expired,
         ev.Moved: _moved,
         ev.Replayed: _replayed,
         ev.Sought: _sought,
@@ -396,6 +461,9 @@ class ShareState:
         ev.Kept: _kept,
         ev.KeptWaiting: _kept_waiting,
         ev.KeptLock: _kept_lock,
+        ev.KeptDeaths: _kept_deaths,
+        ev.KeptCause: _kept_cause,
+        ev.KeptTotals: _kept_totals,
         ev.KeptPending: _kept_pending,
         ev.KeptCount: _kept_count,
     }

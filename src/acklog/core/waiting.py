@@ -164,6 +164,17 @@ class Waiting:
                 continue
         return None
 
+    def among(self, offsets: BitMap64) -> dict[int, int]:
+        """When those of a few offsets fall due that are here. Looks through everything once."""
+        found = {offset: due for due, offset in self._recent if offset in offsets}
+        for due, group in self._groups.at.items():
+            if not group.isdisjoint(offsets):
+                found.update(dict.fromkeys(group & offsets, due))
+        for _, _, run in self._runs:
+            here = offsets & BitMap64(run.offsets[run.position :])
+            found.update({offset: run.dues[run.offsets.index(offset, run.position)] for offset in here})
+        return found
+
     def items(self) -> Iterator[tuple[Dues, BitMap64]]:
         """Everything, in portions that `put` takes."""
         for due, group in self._groups.at.items():

@@ -14,6 +14,8 @@ def log_config(topic: Readable) -> LogConfig:
         segment_ms=topic.integer('segment.ms'),
         retention_bytes=-1 if keeps else max(topic.integer('retention.bytes'), -1),
         retention_ms=-1 if keeps else topic.integer('retention.ms'),
+        owed_retention_bytes=topic.integer('acklog.owed.retention.bytes'),
+        owed_retention_ms=topic.integer('acklog.owed.retention.ms'),
         log_append_time=topic.text('message.timestamp.type') == 'LogAppendTime',
         index_interval_bytes=topic.integer('index.interval.bytes'),
         max_batch_bytes=topic.integer('max.message.bytes'),

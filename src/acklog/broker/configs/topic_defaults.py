@@ -85,6 +85,22 @@ LOGS = (
         words='Default of `retention.bytes` of a topic.',
     ),
     Definition(
+        name='acklog.owed.retention.ms',
+        kind=Kind.LONG,
+        default=7 * DAY,
+        low=-1,
+        dynamic=True,
+        words='Default of `acklog.owed.retention.ms` of a topic.',
+    ),
+    Definition(
+        name='acklog.owed.retention.bytes',
+        kind=Kind.LONG,
+        default=-1,
+        low=-1,
+        dynamic=True,
+        words='Default of `acklog.owed.retention.bytes` of a topic.',
+    ),
+    Definition(
         name='log.retention.check.interval.ms',
         kind=Kind.LONG,
         default=300_000,

@@ -41,6 +41,18 @@ _OURS = (
         ),
         low=None,
     ),
+    _as_broker(
+        'acklog.owed.retention.ms',
+        'acklog.owed.retention.ms',
+        'For how long beyond `retention.ms` a segment is kept because a group is owed records of it, in milliseconds; '
+        'what waits for a time, is held, or was so within that time, stays longer. -1: without limit.',
+    ),
+    _as_broker(
+        'acklog.owed.retention.bytes',
+        'acklog.owed.retention.bytes',
+        'How many bytes of a partition are kept beyond retention because groups are owed records of them; past it the '
+        'oldest go, whatever they hold. -1: without limit.',
+    ),
     _as_broker('log.segment.bytes', 'segment.bytes', 'Size at which a new segment file is begun.'),
     _as_broker('log.roll.ms', 'segment.ms', 'Age at which a new segment file is begun, in milliseconds.'),
     _as_broker(
