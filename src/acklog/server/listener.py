@@ -73,6 +73,11 @@ class Listener:
         self.budget.give_back(0)  # there may be room now
         self.unsent.limit = limits.total_answer_bytes
 
+    @property
+    def open(self) -> int:
+        """How many connections there are."""
+        return len(self._connections)
+
     def admit(self, connection: Connection) -> str | None:
         """The limit that keeps it out, if one does."""
         if len(self._connections) >= self.limits.connections:

@@ -33,7 +33,6 @@ from acklog.server.http import address as http_address
 from acklog.server.http.listener import HttpLimits, HttpListener
 from acklog.server.listener import Limits, Listener
 from acklog.server.notify import notify
-from acklog.server.sockets import CannotListen
 
 logger = logging.getLogger('acklog.server')
 
@@ -107,8 +106,7 @@ class Server:
 
     def _serve_http(self, bound: Sequence[socket.socket]) -> None:
         """Comes last: the sockets only wait for the first connection."""
-        listener = self.listener
-        self.http = HttpListener(self.broker, http_limits(self.settings), listener.budget, listener.unsent)
+        self.http = HttpListener(self.broker, self.listener, http_limits(self.settings))
         self.http.serve(bound)
 
     @classmethod
@@ -237,6 +235,14 @@ def _warn(settings: Settings) -> None:
         logger.warning('macOS is for development: a sync there does not reach the disk as on Linux')
 
 
+def _why(error: AcklogError | OSError, settings: Settings) -> str:
+    if isinstance(error, OSError):
+        if error.errno is None:  # one of ours, which says it all: an address cannot be had
+            return str(error)
+        return f'cannot start: {error.filename or settings.text("data")}: {error.strerror}'
+    return f'cannot start: {error}'
+
+
 def serve(settings: Settings) -> int:
     """Run the server until a signal ends it; the exit code comes back. Errors at start are said in one line."""
     if sys.platform == 'win32':
@@ -247,15 +253,8 @@ def serve(settings: Settings) -> int:
     except ConfigError as error:
         sys.stderr.write(f'acklog: {error}\n')
         return 2
-    except CannotListen as error:
-        sys.stderr.write(f'acklog: {error}\n')
-        return 1
-    except OSError as error:
-        where = error.filename or settings.text('data')
-        sys.stderr.write(f'acklog: cannot start: {where}: {error.strerror or error}\n')
-        return 1
-    except AcklogError as error:
-        sys.stderr.write(f'acklog: cannot start: {error}\n')
+    except (AcklogError, OSError) as error:
+        sys.stderr.write(f'acklog: {_why(error, settings)}\n')
         return 1
 
 

@@ -8,13 +8,14 @@ logged with its traceback, answered with 500, and the connection goes on.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Mapping
 from email.utils import formatdate
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 from starlette.routing import Route, Router
 
 from acklog.broker.api import Caller
@@ -132,7 +133,10 @@ class _Path:
                 raise Disconnected
         else:
             answer = await endpoint.handle(call, **arguments)
-        await _response(endpoint, call, answer)(scope, receive, send)
+        if isinstance(answer, Stream):
+            await _send_stream(answer, caller, receive, send)
+        else:
+            await _response(endpoint, call, answer)(scope, receive, send)
 
 
 async def _watch(caller: Caller, receive: Receive) -> None:
@@ -145,6 +149,22 @@ async def _watch(caller: Caller, receive: Receive) -> None:
         callback()
 
 
+async def _send_stream(stream: Stream, caller: Caller, receive: Receive, send: Send) -> None:
+    head = _with({'content-type': stream.media_type})
+    headers = [(name.encode(), value.encode()) for name, value in head.items()]
+    await send({'type': 'http.response.start', 'status': 200, 'headers': headers})
+    watch = asyncio.ensure_future(_watch(caller, receive))
+    try:
+        async with contextlib.aclosing(stream.pieces) as pieces:
+            async for piece in pieces:
+                await send({'type': 'http.response.body', 'body': piece, 'more_body': True})
+                if caller.closed:
+                    return
+    finally:
+        watch.cancel()
+    await send({'type': 'http.response.body', 'body': b'', 'more_body': False})
+
+
 async def _nowhere(scope: Scope, receive: Receive, send: Send) -> None:
     raise Problem(404, f'There is no {scope["path"]!r}; /v1/openapi.json lists what there is.')
 
@@ -152,8 +172,6 @@ async def _nowhere(scope: Scope, receive: Receive, send: Send) -> None:
 def _response(endpoint: Endpoint, call: Call, answer: Any) -> Response:
     if isinstance(answer, Raw):
         return Response(answer.body, endpoint.status, _with(answer.headers), media_type=answer.media_type)
-    if isinstance(answer, Stream):
-        return StreamingResponse(answer.pieces, endpoint.status, _with({}), media_type=answer.media_type)
     if answer is None:
         return Response(None, 204, _with({}))
     more = {} if call.location is None else {'location': call.location}

@@ -19,6 +19,7 @@ from uvicorn.server import ServerState
 
 from acklog.server.addresses import peer_address
 from acklog.server.http.app import App
+from acklog.server.http.events import Events
 from acklog.server.http.listener import HttpLimits, complaints
 from acklog.server.http.problems import MEDIA_TYPE, Problem
 
@@ -39,6 +40,7 @@ class Wiring:
 
 def wire(listener: HttpListener) -> Wiring:
     """Build the API."""
+    listener.events = Events(listener)
     config = Config(
         App(listener),
         http='h11',

@@ -20,14 +20,14 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from acklog.server.budget import Budget
 from acklog.server.http import address
 from acklog.server.rate_limit import RateLimited
-from acklog.server.unsent import Unsent
 
 if TYPE_CHECKING:
     from acklog.broker.broker import Broker
     from acklog.server.http.connection import Connection, Wiring
+    from acklog.server.http.events import Events
+    from acklog.server.listener import Listener
 
 BACKLOG = 128
 LOOK_S = 1.0  # between two looks at the connections, while there are any
@@ -51,14 +51,17 @@ class HttpLimits:
 
 
 class HttpListener:
-    """Made when there is an address to listen on. `budget`, `unsent`: the accounts of all requests and answers, shared
-    with the Kafka listener."""
+    """Made when there is an address to listen on. `kafka`: the other listener, with which it shares `budget` and
+    `unsent`, the accounts of all requests and answers. `events`: made with the rest of the API."""
 
-    def __init__(self, broker: Broker, limits: HttpLimits, budget: Budget, unsent: Unsent) -> None:
+    events: Events
+
+    def __init__(self, broker: Broker, kafka: Listener, limits: HttpLimits) -> None:
         self.broker = broker
         self.limits = limits
-        self.budget = budget
-        self.unsent = unsent
+        self.kafka = kafka
+        self.budget = kafka.budget
+        self.unsent = kafka.unsent
         self.stopping = asyncio.Event()
         self.connections: set[Connection] = set()
         self._by_ip: Counter[str] = Counter()

@@ -8,8 +8,9 @@ from msgspec import Meta, Struct
 
 import acklog
 from acklog.server.addresses import show_address
-from acklog.server.http.endpoint import JSON, Call, Raw, endpoint
+from acklog.server.http.endpoint import EVENTS, JSON, Call, Raw, Stream, endpoint
 from acklog.server.http.problems import Problem
+from acklog.server.http.values import GroupName
 
 
 class NodeView(Struct):
@@ -70,4 +71,28 @@ async def is_ready(call: Call) -> Health:
     return Health('ready')
 
 
-NODE = (show_node, describe_api, is_live, is_ready)
+class Watching(Struct, forbid_unknown_fields=True):
+    """What to hear of."""
+
+    group: Annotated[GroupName | None, Meta(description='Only of this group; without: of all.')] = None
+
+
+@endpoint('GET', '/metrics', tag='server', media_types=('text/plain',))
+async def show_metrics(call: Call) -> object:
+    """Show metrics, as Prometheus reads them."""
+    from acklog.server.http.metrics import MEDIA_TYPE, exposition
+
+    return Raw(await exposition(call.listener, call.caller), MEDIA_TYPE)
+
+
+@endpoint('GET', '/v1/events', tag='server', refuses=(404,), media_types=(EVENTS,))
+async def watch(call: Call, query: Watching) -> object:
+    """Hear of changes in groups, as server-sent events, until one side ends it.
+
+    `lag` and `dead` (of a group on a topic), `members` and `paused` (of a group): at first how things are, then, at
+    most once a second, what has changed. `gone`: there is no such thing any more. What a slow reader has not taken is
+    replaced by what is newer."""
+    return Stream(call.listener.events.open(call.caller, query.group), EVENTS)
+
+
+NODE = (show_node, describe_api, watch, is_live, is_ready, show_metrics)
