@@ -125,6 +125,8 @@ def test_single_offsets_that_follow_each_other_arrive_as_one_batch(count: int) -
         [(1, 1, b'\1', None), (2, 2, b'', None), (3, 3, b'\1', None)],
         [(1, 1, b'\1', None), (2, 2, b'\2', 1_700_000_000_000), (3, 3, b'\1', None)],
         [(-(1 << 63), (1 << 63) - 1, b'\xff' * 300, -1)],
+        [(1, 1, b'\3', None, None, 'no such customer'), (2, 2, b'\2', None, 5000, None)],
+        [(1, 1, b'\2', 7, 5000, 'später'), (2, 2, b'\2', None, 0, '')],
     ],
 )
 def test_other_batches_arrive_as_they_are(batches: list[Acknowledgement]) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from acklog.broker.journal_format import ShareKey
+from acklog.core.acknowledge import Acknowledgement as CoreAcknowledgement
 from acklog.core.offsets import ranges
 from acklog.errors import Failed, OutOfRange
 from acklog.wire.acknowledgements import Acknowledgement
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 Buffer = bytes | memoryview
 
 SMALL_GAP = 16  # offsets
+MAX_WORDS = 1000  # characters of what a subscriber says about a record; more is cut off
 
 
 class Taken(NamedTuple):
@@ -146,7 +148,8 @@ class ShareDelivery:
     def acknowledge(self, member: str, acks: Sequence[Acknowledgement]) -> None:
         """All or, by InvalidRecordState, none (rule 3). Recorded, not yet written."""
         self.check()
-        self.state.acknowledge(self._clock(), member, [_for_core(ack) for ack in acks])
+        now = self._clock()
+        self.state.acknowledge(now, member, [_for_core(ack, now) for ack in acks])
         self.decided()
 
     def lost(self, member: str) -> None:
@@ -249,10 +252,15 @@ class ShareDelivery:
         self.waiters.clear()
 
 
-def _for_core(ack: Acknowledgement) -> tuple[int, int, int | bytes] | tuple[int, int, int | bytes, int]:
-    first, last, types, at = ack
+def _for_core(ack: Acknowledgement, now: int) -> CoreAcknowledgement:
+    first, last, types, at = ack[:4]
     kinds = types[0] if len(types) == 1 else types
-    return (first, last, kinds) if at is None else (first, last, kinds, at)
+    if len(ack) == 4:
+        return (first, last, kinds) if at is None else (first, last, kinds, at)
+    after, words = ack[4:]
+    if at is None and after is not None:
+        at = now + max(after, 0)
+    return first, last, kinds, at, None if words is None else words[:MAX_WORDS]
 
 
 def _taken(pieces: Sequence[Piece], acquired: Sequence[tuple[int, int, int]]) -> Taken:

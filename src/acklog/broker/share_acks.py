@@ -61,7 +61,7 @@ def _apply(broker: Broker, caller: Caller, session: ShareSession, key: Key, batc
     delivery = None if group is None else broker.deliveries.find(group, *key)
     if group is None or delivery is None:
         raise Refused(ErrorCode.INVALID_RECORD_STATE, 'nothing of this partition was delivered to this group')
-    if any(RENEW in types for _, _, types, _ in batches) and not group.flag('share.renew.acknowledge.enable'):
+    if any(RENEW in batch[2] for batch in batches) and not group.flag('share.renew.acknowledge.enable'):
         raise Refused(ErrorCode.INVALID_RECORD_STATE, 'Renewing acquisition locks is not enabled for the group.')
     delivery.acknowledge(session.key.member, batches)
 
@@ -70,7 +70,8 @@ def _check_form(batches: Sequence[Acknowledgement], renew_allowed: bool) -> None
     """Raises Refused for what no state could make right (KIP-932: INVALID_REQUEST)."""
     highest = RENEW if renew_allowed else RENEW - 1
     end = -1
-    for first, last, types, _ in batches:
+    for batch in batches:
+        first, last, types = batch[:3]
         if first < 0 or last < first:
             raise Refused(ErrorCode.INVALID_REQUEST, f'offsets {first} to {last} are no range')
         if first <= end:

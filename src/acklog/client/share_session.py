@@ -195,7 +195,8 @@ class ShareSession:
 
     def _refused(self, key: Key, told: Iterable[Told], code: ErrorCode, message: str | None) -> None:
         topic = self._names.get(key[0], str(key[0]))
-        for (first, last, types, _), _ in told:
+        for batch, _ in told:
+            first, last, types = batch[:3]
             if types[0] != GAP:
                 self.failures.append(AcknowledgementFailure(topic, key[1], first, last, code, message or ''))
 

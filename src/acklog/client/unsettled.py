@@ -59,7 +59,8 @@ class Unsettled:
 
     def put_back(self, told: Iterable[Told]) -> None:
         """Those could not be told: they are still to be."""
-        for (first, last, types, release_at), taken in told:
+        for batch, taken in told:
+            first, last, types, release_at = batch[:4]
             if types[0] == GAP:
                 self.gaps.append((first, last, taken))
                 continue

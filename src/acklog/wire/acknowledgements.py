@@ -3,8 +3,12 @@
 A batch names offsets from first to last and says what became of them: one type for all, or one for each. Types: 0 gap,
 1 accept, 2 release, 3 reject, 4 renew (KIP-1222).
 
-acklog adds a tagged field to a batch, tag 1000: an int64, the time (ms since 1970) at which its released records are to
-be available again. Apache Kafka passes over tags that it does not know, so a client may send it to anybody.
+acklog adds tagged fields to a batch. Apache Kafka passes over tags that it does not know, so a client may send them to
+anybody.
+
+    1000   int64: the time (ms since 1970) at which its released records are to be available again
+    1001   UTF-8: the subscriber's own words about why it hands the records back
+    1002   int64: as 1000, so many ms after the server got it; where both are, 1000 counts
 
 Strategy: a consumer that treats each record by itself sends hundreds of batches of one offset, 19 bytes each. That a
 run of them all looks like this is seen by two strided views, and one unpacking reads them. If their offsets follow each
@@ -16,7 +20,7 @@ time of named ones.
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from acklog.errors import ProtocolError
@@ -25,7 +29,7 @@ from acklog.wire.writer import Writer
 
 GAP, ACCEPT, RELEASE, REJECT, RENEW = range(5)
 
-RELEASE_AT_TAG = 1000
+RELEASE_AT_TAG, WORDS_TAG, RELEASE_AFTER_TAG = 1000, 1001, 1002
 
 MIN_SIZE = 18  # bytes that a batch takes at least
 _SINGLE_SIZE = 19  # with one type and no tagged field
@@ -36,8 +40,11 @@ _MANY_OFFSETS = struct.Struct('>' + 'qq3x' * _MANY)
 _LONG = struct.Struct('>q')
 
 # (first offset, last offset, types, release at): what became of these offsets, both ends included. Types: one byte for
-# all of them or one for each, 0 to 255, unchecked. Release at: ms since 1970, or None.
-Acknowledgement = tuple[int, int, bytes, int | None]
+# all of them or one for each, 0 to 255, unchecked. Release at: ms since 1970, or None. Where it says more, also release
+# after, ms or None, and words, None for none.
+Brief = tuple[int, int, bytes, int | None]
+Full = tuple[int, int, bytes, int | None, int | None, str | None]
+Acknowledgement = Brief | Full
 
 
 def read_acknowledgements(message: Reader) -> list[Acknowledgement]:
@@ -84,23 +91,48 @@ def _offsets(run: bytes, count: int) -> list[int]:
 def _read_one(message: Reader) -> Acknowledgement:
     first, last = message.int64(), message.int64()
     types = bytes(message.take(message.array(1)))
-    contents = message.tagged().get(RELEASE_AT_TAG)
-    if contents is None:
+    tags = message.tagged()
+    if not tags:
         return first, last, types, None
+    at, after = _time(tags.get(RELEASE_AT_TAG)), _time(tags.get(RELEASE_AFTER_TAG))
+    words = tags.get(WORDS_TAG)
+    if after is None and words is None:
+        return first, last, types, at
+    try:
+        return first, last, types, at, after, None if words is None else str(words, 'utf-8')
+    except UnicodeDecodeError as error:
+        raise ProtocolError(f'the words of an acknowledgement are no UTF-8: {error}') from None
+
+
+def _time(contents: memoryview | None) -> int | None:
+    if contents is None:
+        return None
     if len(contents) != 8:
         raise ProtocolError(f'the time of a release has 8 bytes, not {len(contents)}')
-    return first, last, types, _LONG.unpack(contents)[0]
+    return int(_LONG.unpack(contents)[0])
 
 
 def write_acknowledgements(message: Writer, batches: Sequence[Acknowledgement]) -> None:
-    """The array of batches. A time of release is sent only where there is one."""
+    """The array of batches. What a batch does not say is not sent."""
     message.array(len(batches))
-    for first, last, types, release_at in batches:
+    for batch in batches:
+        first, last, types, release_at = batch[:4]
         message.int64(first)
         message.int64(last)
         message.array(len(types))
         message.out += types
-        if release_at is None:
+        if release_at is None and len(batch) == 4:
             message.tags()
         else:
-            message.tagged([(RELEASE_AT_TAG, _LONG.pack(release_at))])
+            message.tagged(_tags(batch))
+
+
+def _tags(batch: Acknowledgement) -> Iterator[tuple[int, bytes]]:
+    if batch[3] is not None:
+        yield RELEASE_AT_TAG, _LONG.pack(batch[3])
+    if len(batch) == 6:
+        after, words = batch[4:]
+        if words is not None:
+            yield WORDS_TAG, words.encode()
+        if after is not None:
+            yield RELEASE_AFTER_TAG, _LONG.pack(after)

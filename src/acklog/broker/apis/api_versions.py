@@ -21,9 +21,14 @@ NO_NODE = -1
 # KIP-511: what a client may call itself.
 _NAME = re.compile(r'[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?')
 
-# The highest feature levels of Apache Kafka that clients look at (KIP-584): share groups. And ours: a release at a time
-# named, by tag 1000 of an acknowledgement batch, which Apache Kafka would pass over in silence.
-_FEATURES = (('share.version', 0, 1), ('acklog.release.at', 1, 1))
+# The highest feature levels of Apache Kafka that clients look at (KIP-584): share groups. And ours, which are tags of
+# an acknowledgement batch that Apache Kafka would pass over in silence (`wire.acknowledgements`).
+_FEATURES = (
+    ('share.version', 0, 1),
+    ('acklog.release.at', 1, 1),
+    ('acklog.words', 1, 1),
+    ('acklog.release.after', 1, 1),
+)
 
 
 async def handle(broker: Broker, caller: Caller, version: int, request: Any) -> dict[str, Any]:

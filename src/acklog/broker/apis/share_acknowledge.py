@@ -3,8 +3,8 @@
 - One partition's acknowledgements are checked as a whole, then applied as a whole (rule 3); partitions are independent.
 - Answered when the journal has them. The session's epoch advances by any answer that is no session error.
 - Epoch -1 closes the session: after its acknowledgements the rest of what the member held is returned, uncounted.
-- Tagged field 1000 on an acknowledgement batch names the instant (ms) before which a released record does not come
-  again.
+- Tagged fields on an acknowledgement batch say before when (1000, an instant; 1002, a delay; ms) a released record does
+  not come again, and in the subscriber's own words (1001) why it is handed back.
 """
 
 from __future__ import annotations
