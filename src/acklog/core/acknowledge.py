@@ -65,11 +65,24 @@ def check(
         held = BitMap64()
     if lock is not None:
         held = state.locks.under(lock, _named(acks, held))
+    if len(acks) == 1 and len(acks[0]) < 5 and isinstance(acks[0][2], int):
+        return _single(state, held, acks[0], at)
     if len(acks) >= COLUMNS:
         settlement = _columns(held, acks, at)
         if settlement is not None:
             return settlement
     return _one_by_one(state, held, acks, at)
+
+
+def _single(state: ShareState, held: BitMap64, ack: Acknowledgement, at: int | None) -> Settlement:
+    """One range of one kind, which is what is asked most often: nothing to collect."""
+    first, last, kinds = ack[0], ack[1], ack[2]
+    assert isinstance(kinds, int)
+    settlement = Settlement()
+    if _check_range(state, held, first, last, kinds):
+        when = at if len(ack) == 3 or ack[3] is None else ack[3]
+        settlement.groups[kinds, when if kinds == Ack.RELEASE else None] = within(held, first, last)
+    return settlement
 
 
 def _named(acks: Sequence[Acknowledgement], held: BitMap64) -> BitMap64:
