@@ -155,14 +155,15 @@ class HttpListener:
         """Stop accepting, let what is under way finish for up to `grace` seconds, close."""
         self.stopping.set()
         loop = asyncio.get_running_loop()
-        for each in self._sockets:
+        sockets, self._sockets = self._sockets, ()
+        for each in sockets:
             loop.remove_reader(each)
         if self._loading is not None:
             await asyncio.wait([self._loading], timeout=grace)
             self._loading.cancel()
         for server in self._servers:
             server.close()
-        for each in self._sockets:
+        for each in sockets:
             each.close()
         if self._look is not None:
             self._look.cancel()
