@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from acklog.client import Client
+from acklog.testing.fixtures import acklog_process, acklog_server  # noqa: F401  # where the package is not installed
 
 if TYPE_CHECKING:
     from tests.conftest import Shared

@@ -86,16 +86,16 @@ class Server:
             self.http.limits = http_limits(self.settings)
 
     @classmethod
-    async def open(cls, settings: Settings, files: Files | None = None) -> Server:
-        """Recover the data directory and listen. `files`: the file system it is in. Raises ConfigError, LogError,
-        OSError."""
+    async def open(cls, settings: Settings, files: Files | None = None, clock: Clock | None = None) -> Server:
+        """Recover the data directory and listen. `files`: the file system it is in; `clock`: another one, for tests.
+        Raises ConfigError, LogError, OSError."""
         listen = parse_address('listen', settings.text('listen'))
         advertise = advertised(listen, settings.text('advertise'))
         bound = sockets.bind(*listen)
         bound_http: Sequence[socket.socket] = ()
         try:
             bound_http = http_address.bind(settings)
-            server = await cls._open(settings, files, bound, _told(listen[0], bound, advertise))
+            server = await cls._open(settings, files, bound, _told(listen[0], bound, advertise), clock or Clock())
         except BaseException:
             for each in (*bound, *bound_http):
                 each.close()
@@ -111,9 +111,13 @@ class Server:
 
     @classmethod
     async def _open(
-        cls, settings: Settings, files: Files | None, bound: Sequence[socket.socket], told: tuple[str, int]
+        cls,
+        settings: Settings,
+        files: Files | None,
+        bound: Sequence[socket.socket],
+        told: tuple[str, int],
+        clock: Clock,
     ) -> Server:
-        clock = Clock()
         timer = LoopTimer(clock, asyncio.get_running_loop())
         directory = DataDirectory(
             settings.text('data'),
@@ -133,6 +137,10 @@ class Server:
                 await directory.close()
             raise
         return server
+
+    def clock_moved(self) -> None:
+        """Its clock was moved ahead: do what is due."""
+        self._timer.moved()
 
     async def close(self) -> None:
         """Stop listening, answer who waits, finish what is under way, close everything cleanly."""
