@@ -61,10 +61,14 @@ def query_values(endpoint: Endpoint, query: bytes) -> Any:
     if endpoint.query is None:
         return None
     try:
-        return msgspec.convert(texts, endpoint.query, strict=False)
+        values = msgspec.convert(texts, endpoint.query, strict=False)
     except msgspec.ValidationError as error:
         words, pointer = _placed(str(error))
         raise _wrong_parameter(pointer.lstrip('/'), words) from None
+    for name in texts:
+        if getattr(values, name) is None:  # what is not there is left out, not called null
+            raise _wrong_parameter(name, 'null is no value')
+    return values
 
 
 def _wrong_parameter(name: str, words: str) -> Problem:
