@@ -130,6 +130,22 @@ def acknowledge_anything(pair: Pair, dice: Dice) -> None:
     pair.acknowledge(dice.member(), acks, dice.instant(pair), None, dice.yes())
 
 
+def settle(pair: Pair, dice: Dice) -> None:
+    """By their locks: held ones, and others that were or never were."""
+    held = pair.model.offsets(State.ACQUIRED)
+    if not held or not pair.locks:
+        return acquire(pair, dice)
+    ours = {theirs: lock for lock, theirs in pair.locks.items()}
+    acks = []
+    for _ in range(1 + dice.below(4)):
+        offset, kind = dice.pick(held), dice.pick([Ack.ACCEPT, Ack.RELEASE, Ack.REJECT, Ack.RENEW])
+        lock = ours[pair.model.entries[offset].lock] if not dice.yes(3) else dice.pick(list(pair.locks))
+        acks.append((offset, lock, kind, dice.instant(pair) if kind is Ack.RELEASE else None, dice.pick(WORDS)))
+    pair.settle(acks)
+    if dice.yes(3):
+        pair.settle(acks)
+
+
 def accept_all(pair: Pair, dice: Dice) -> None:
     """Everything a member holds and what is between: refused if that is another's."""
     held = pair.core.held_by(member := dice.member())
@@ -221,6 +237,7 @@ WEIGHTS = {
     acquire: 16,
     acknowledge_held: 22,
     acknowledge_anything: 4,
+    settle: 6,
     accept_all: 3,
     time: 8,
     deadline: 8,

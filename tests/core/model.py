@@ -79,6 +79,7 @@ class SharePartition:
     entries: dict[int, Entry] = field(default_factory=dict)  # below `end`, all that is not done
     locks: int = 0
     lost_by_log: int = 0  # owed, and gone with the log
+    answered: dict[tuple[int, int], Ack] = field(default_factory=dict)  # by offset and lock, what it was settled by
     expired: int = 0  # dead, and kept as long as configured
 
     # -- what can be read ------------------------------------------------------------------------------------------
@@ -224,6 +225,23 @@ class SharePartition:
                     self._settle(offset, kind, now, at, transaction)
                     if words and not transaction and kind in (Ack.RELEASE, Ack.REJECT):
                         self.entries[offset].words = words
+
+    def settle(self, now: int, acks: list[tuple[int, int, Ack, int | None, str | None]]) -> list[str]:
+        """Each of (offset, lock, kind, release time, words) stands alone; a repeat gives the same answer."""
+        self.advance(now)
+        outcomes = []
+        for offset, lock, kind, at, words in acks:
+            entry = self.entries.get(offset)
+            if entry is not None and entry.state is State.ACQUIRED and entry.lock == lock:
+                assert entry.member is not None
+                self.acknowledge(now, entry.member, [(offset, offset, kind, at, words)], lock=lock)
+                outcomes.append('renewed' if kind is Ack.RENEW else 'ok')
+                if kind is not Ack.RENEW:
+                    self.answered[offset, lock] = kind
+            else:
+                known = self.answered.get((offset, lock))
+                outcomes.append('lost' if known is None else 'ok' if known is kind else 'settled')
+        return outcomes
 
     def _holds(self, offset: int, member: str, lock: int | None) -> bool:
         entry = self.entries.get(offset)

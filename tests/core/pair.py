@@ -18,6 +18,7 @@ from tests.core.model import Batch, State
 from acklog.broker import event_codec
 from acklog.core import events as ev
 from acklog.core.share_partition import Ack, LogBatch, Reservation, ShareConfig, SharePartition
+from acklog.core.tokens import TokenAck
 from acklog.errors import InvalidRecordState
 
 SEED = 7
@@ -344,6 +345,21 @@ class Pair:
             self.accepted.add(offset)
         elif kind is Ack.RELEASE and at is not None and self.model.entries[offset].state is State.WAITING:
             self.not_before[offset] = at
+
+    @traced
+    def settle(self, acks: list[tuple[int, int, Ack, int | None, str | None]]) -> None:
+        """By locks, as the core numbers them."""
+        self.model.advance(self.now)
+        theirs = [(offset, self.locks[lock], *rest) for offset, lock, *rest in acks]
+        said = self.model.settle(self.now, theirs)
+        self.same(self.core.settle(self.now, [TokenAck(*ack) for ack in acks]), said)
+        for (offset, _, kind, at, _), outcome in zip(acks, said, strict=True):
+            if outcome == 'ok' and offset not in self.model.entries and kind is Ack.ACCEPT:
+                self.accepted.add(offset)
+            elif outcome == 'ok' and kind is Ack.RELEASE and at is not None:
+                entry = self.model.entries.get(offset)
+                if entry is not None and entry.state is State.WAITING and entry.due == at:
+                    self.not_before[offset] = at
 
     @traced
     def end_transaction(self, member: str, commit: bool) -> None:

@@ -286,6 +286,7 @@ _EVENTS: dict[int, tuple[Callable[..., ev.Event], tuple[Field, ...]]] = {
     22: (ev.Redriven, (OFFSETS, DUES)),
     23: (ev.Said, (OFFSETS, TEXT)),
     24: (ev.DeadExpired, (OFFSETS,)),
+    25: (ev.Answered, (INT, ACK, OFFSETS)),
     64: (ev.Began, (INT, INT, INT, INT)),
     65: (ev.Kept, (PLACE, OFFSETS, TEXT)),
     66: (ev.KeptWaiting, (OFFSETS, DUES, UNTIL)),

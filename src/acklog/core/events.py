@@ -111,6 +111,14 @@ class Said(NamedTuple):
     words: str
 
 
+class Answered(NamedTuple):
+    """Under that lock these were acknowledged so: to be remembered for a repeat."""
+
+    lock: int
+    kind: Ack
+    offsets: BitMap64
+
+
 class GivenUp(NamedTuple):
     """Available or waiting ones died: an operator gave up on them, or they had waited as long as they may."""
 
@@ -310,6 +318,7 @@ Event = (
     | Failed
     | Died
     | Said
+    | Answered
     | GivenUp
     | Returned
     | Renewed

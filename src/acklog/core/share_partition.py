@@ -17,7 +17,7 @@ from pyroaring import BitMap64
 
 from acklog.core import acquire as acquiring
 from acklog.core import events as ev
-from acklog.core import status
+from acklog.core import status, tokens
 from acklog.core.acknowledge import Acknowledgement, check
 from acklog.core.acquire import Acquired, Batch, LogBatch
 from acklog.core.events import Ack, Cause, Event, Return
@@ -25,6 +25,7 @@ from acklog.core.failing import GIVEN_UP, REJECTED, TOO_LONG, ShareConfig, Times
 from acklog.core.offsets import Offsets, Range, chosen, ranges, span, within
 from acklog.core.snapshot import snapshot
 from acklog.core.state import Reservation, ShareState
+from acklog.core.tokens import Outcome, TokenAck
 from acklog.core.waiting import Dues
 from acklog.errors import InvalidRecordState
 
@@ -118,6 +119,10 @@ class SharePartition:
     def deaths(self, offsets: BitMap64) -> list[status.Dead]:
         """What is known of a few dead ones, in order."""
         return status.deaths(self.state, offsets)
+
+    def next_due(self) -> int | None:
+        """When the first of those that wait comes, or has waited as long as it may (ms)."""
+        return self.state.next_due()
 
     def dues(self, offsets: BitMap64) -> list[int]:
         """When a few waiting ones fall due (ms), in order."""
@@ -231,6 +236,18 @@ class SharePartition:
         if not transaction:
             for offsets, words in settlement.said:
                 self.state.record(ev.Said(offsets, words))
+
+    def settle(self, now: int, acks: Sequence[TokenAck]) -> list[Outcome]:
+        """Settle each of `acks` that its lock still holds: 'ok', 'renewed' or, where it does not, 'lost'. One that was
+        settled before gives the same answer, or 'settled' if it was in another way."""
+        self.advance(now)
+        outcomes, todo = tokens.judge(self.state, acks)
+        remembered = tokens.answered(todo)
+        for lock, held in todo.items():
+            self.acknowledge(now, held.member, held.acks, lock=lock)
+        for event in remembered:
+            self.state.record(event)
+        return outcomes
 
     def _release(self, member: str, times: dict[int, int], now: int, transaction: bool) -> None:
         """Each with a time of its own."""
@@ -373,17 +390,21 @@ class SharePartition:
             self.advance(now)
         return len(moved)
 
-    def replay(self, first: int, last: int, batches: Sequence[Batch]) -> int:
-        """What is done in a range and in the log (`batches`) becomes available, as new. Returns how many."""
+    def replayable(self, first: int, last: int, batches: Sequence[Batch]) -> BitMap64:
+        """What is done in a range and in the log (`batches`)."""
         state = self.state
         there = BitMap64()
         for batch in batches:
             if not batch[2]:
                 records = span(batch[0], batch[1])
                 there |= records - batch[4] if len(batch) > 3 and batch[4] else records
-        replayed = within(there, max(first, 0), min(last, state.end - 1)) - state.owed - state.dead
+        return within(there, max(first, 0), min(last, state.end - 1)) - state.owed - state.dead
+
+    def replay(self, first: int, last: int, batches: Sequence[Batch]) -> int:
+        """What is done in a range and in the log (`batches`) becomes available, as new. Returns how many."""
+        replayed = self.replayable(first, last, batches)
         if replayed:
-            state.record(ev.Replayed(replayed))
+            self.state.record(ev.Replayed(replayed))
         return len(replayed)
 
     def seek(self, target: int) -> None:

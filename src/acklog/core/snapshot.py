@@ -24,6 +24,8 @@ def snapshot(state: ShareState) -> Iterator[ev.Event]:
     yield ev.Began(state.epoch, state.end, state.lock_number, state.clock)
     if state.lost or state.expired:
         yield ev.KeptTotals(state.lost, state.expired)
+    for (number, kind), offsets in state.answered.items():
+        yield ev.Answered(number, kind, offsets.copy())
     for piece in pieces(state.all_free(), PIECE):
         yield ev.Kept('available', piece)
     yield from _waiting(state)

@@ -28,6 +28,7 @@ from acklog.core.told import Told
 from acklog.core.waiting import Dues, Waiting
 
 NEVER = (1 << 63) - 1
+ANSWERED = 4096  # locks and kinds that are remembered for repeats
 
 
 class Reservation:
@@ -54,6 +55,7 @@ class ShareState:
     """Where every offset is. Offsets and times (ms) as in `events`."""
 
     __slots__ = (
+        'answered',
         'attempts',
         'clock',
         'dead',
@@ -85,6 +87,7 @@ class ShareState:
     def __init__(self, start: int = 0) -> None:
         self.epoch = self.lock_number = self.clock = self.generation = 0
         self.lost = self.expired = 0  # see `KeptTotals`
+        self.answered: dict[tuple[int, ev.Ack], BitMap64] = {}  # by lock number and kind, oldest first
         self.reservations: list[Reservation] = []
         self.events: list[ev.Event] = []
         self._begin(start)
@@ -155,6 +158,11 @@ class ShareState:
         for reservation in self.reservations:
             count -= len(reservation.offsets)
         return count
+
+    def next_due(self) -> int | None:
+        """When the first of those that wait comes or, having waited too long, dies; None if none waits."""
+        firsts = (self.named.first(), self.delayed.first(), self.limited.first())
+        return min((first for first in firsts if first is not None), default=None)
 
     @property
     def moving_from(self) -> int | None:
@@ -307,6 +315,12 @@ class ShareState:
     def _said(self, event: ev.Said) -> None:
         self.told.said(event.offsets, event.words)
 
+    def _answered(self, event: ev.Answered) -> None:
+        known = self.answered.setdefault((event.lock, event.kind), BitMap64())
+        known |= event.offsets
+        while len(self.answered) > ANSWERED:
+            del self.answered[next(iter(self.answered))]
+
     def _given_up(self, event: ev.GivenUp) -> None:
         self.clock = event.now
         self.waited_too_long(event.now)  # these are in the event
@@ -399,6 +413,7 @@ class ShareState:
         self._begin(event.end)
         self.epoch, self.lock_number, self.clock = event.epoch, event.locks, event.clock
         self.lost = self.expired = 0
+        self.answered.clear()
 
     def _kept(self, event: ev.Kept) -> None:
         if event.place == 'available':
@@ -441,6 +456,7 @@ class ShareState:
         ev.Failed: _failed,
         ev.Died: _died,
         ev.Said: _said,
+        ev.Answered: _answered,
         ev.GivenUp: _given_up,
         ev.Returned: _returned,
         ev.Renewed: _renewed,

@@ -1,0 +1,82 @@
+"""Settling records by the number of the lock that holds them, for protocols that have it: each stands alone.
+
+Strategy: what was settled so is remembered by lock and kind, the newest few thousand locks of a share partition, in the
+journal like everything else; so a repeat gives the same answer, over a restart too. What its lock does not hold any
+more and what is not remembered has been lost to another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from pyroaring import BitMap64
+
+from acklog.core import events as ev
+from acklog.core.events import Ack
+from acklog.core.state import ShareState
+
+Outcome = Literal['ok', 'renewed', 'lost', 'settled']
+
+
+class TokenAck(NamedTuple):
+    """What became of the record at `offset`, held under `lock`. `at` (ms) is for a release, `words` for that and a
+    rejection."""
+
+    offset: int
+    lock: int
+    kind: Ack
+    at: int | None = None
+    words: str | None = None
+
+
+class Held(NamedTuple):
+    """What of one lock is to be settled: its member, and (offset, offset, kind, at, words) each."""
+
+    member: str
+    acks: list[tuple[int, int, int, int | None, str | None]]
+
+
+def judge(state: ShareState, acks: Sequence[TokenAck]) -> tuple[list[Outcome], dict[int, Held]]:
+    """The outcome of each, and what of it is to be done, by lock. 'settled': it was, in another way."""
+    outcomes: list[Outcome] = []
+    todo: dict[int, Held] = {}
+    said: dict[tuple[int, int], Ack] = {}
+    for ack in acks:
+        key = ack.offset, ack.lock
+        lock = state.locks.of(ack.offset)
+        if lock is None or lock.number != ack.lock:
+            outcomes.append(_repeated(state, ack))
+        elif key in said and said[key] is not Ack.RENEW:
+            outcomes.append('ok' if said[key] is ack.kind else 'settled')
+        else:
+            if key in said:  # renewed before in the same request: what follows is what counts
+                held = todo[ack.lock].acks
+                held[:] = [known for known in held if known[0] != ack.offset]
+            said[key] = ack.kind
+            outcomes.append('renewed' if ack.kind is Ack.RENEW else 'ok')
+            todo.setdefault(ack.lock, Held(lock.member, [])).acks.append(
+                (ack.offset, ack.offset, ack.kind, ack.at, ack.words)
+            )
+    return outcomes, todo
+
+
+def _repeated(state: ShareState, ack: TokenAck) -> Outcome:
+    for kind in (Ack.ACCEPT, Ack.RELEASE, Ack.REJECT):
+        offsets = state.answered.get((ack.lock, kind))
+        if offsets is not None and ack.offset in offsets:
+            return 'ok' if kind == ack.kind else 'settled'
+    return 'lost'
+
+
+def answered(todo: dict[int, Held]) -> list[ev.Answered]:
+    """What is to be remembered of what is to be done."""
+    result = []
+    for lock, held in todo.items():
+        by_kind: dict[int, list[int]] = {}
+        for offset, _, kind, _, _ in held.acks:
+            by_kind.setdefault(kind, []).append(offset)
+        result += [
+            ev.Answered(lock, Ack(kind), BitMap64(offsets)) for kind, offsets in by_kind.items() if kind != Ack.RENEW
+        ]
+    return result
