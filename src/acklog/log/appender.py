@@ -1,7 +1,7 @@
 """Appending to a local log: placing batches, one write per turn of the loop, waiting for the disk, and what follows a
 failure.
 
-Strategy: `add` decides at once: producer's sequence, offsets, index entry, all in memory; the bytes go out at the end
+Strategy: `add` places the batches at once, in memory (`Placer`); the bytes go out at the end
 of the turn in one write (`write_out`). When that write fails, the turn is undone as a whole: nothing of it has
 happened. Whoever wants its bytes on disk is kept until a sync that began after its write.
 
@@ -16,27 +16,18 @@ each refused append.
 from __future__ import annotations
 
 import asyncio
-import struct
 from collections import deque
 from collections.abc import Callable
 
-from acklog.errors import Closed, Failed, Full, LogError, OutOfOrderSequence, ProducerError
+from acklog.errors import Closed, Failed, Full, LogError
 from acklog.log import disk
 from acklog.log.files import NO_SPACE, Buffer, log_error, write_all
-from acklog.log.producers import Producer, Producers
+from acklog.log.placer import Placer
 from acklog.log.seam import Appended
 from acklog.log.segment import MARK_BYTES, Segment
 from acklog.log.store import Store
-from acklog.wire.record_batch import CONTROL, HEADER_SIZE, stamp
 
-_FIELDS = struct.Struct(
-    '>8xi9xhi8xqqhi4x'
-)  # length, attributes, last delta, max timestamp, producer's id, epoch, sequence
-_PLACE = struct.Struct('>qii')  # offset, length, leader epoch
-_BEHIND_LENGTH = 12
 _JOINED = 128 << 10  # bytes; several buffers below that are copied into one, which costs less than a vector
-
-assert _FIELDS.size == HEADER_SIZE
 
 
 class Appender:
@@ -48,23 +39,16 @@ class Appender:
         '_answered',
         '_asked',
         '_buffers',
-        '_indexed',
         '_listeners',
         '_loop',
-        '_max_timestamp',
         '_now',
-        '_producers',
+        '_placer',
         '_quiet',
         '_scheduled',
-        '_segment',
-        '_tail',
-        '_undo',
-        '_undo_producers',
         '_unsynced',
         '_waiting',
         'closed',
         'deleted',
-        'end',
         'internal',
         'on_disk',
         'on_failure',
@@ -85,21 +69,21 @@ class Appender:
         self._buffers: list[Buffer] = []
         self._waiting: list[tuple[asyncio.Future[Appended], Appended, bool]] = []
         self._unsynced: deque[tuple[int, asyncio.Future[Appended], Appended]] = deque()
-        self._undo_producers: list[tuple[int, Producer | None]] = []
+        self._placer = Placer(store)
         self._scheduled = False
         self._now = -1
         self._asked = self._answered = 0  # syncs
         self._quiet: list[asyncio.Future[None]] = []
         self.adopt()
 
+    @property
+    def end(self) -> int:
+        return self._placer.end
+
     def adopt(self) -> None:
         """Go on from what the store has. Nothing may be pending."""
-        self._segment: Segment | None = None
-        self._producers: Producers | None = None
-        self._tail = self._indexed = 0
-        self._max_timestamp = -1
-        self._undo = (0, 0, 0, -1)
-        self.end = self.written = self.store.end
+        self._placer.adopt()
+        self.written = self.store.end
         self.on_disk = -1 if self.store.dirty else self.written
 
     # --- a turn of appends
@@ -109,19 +93,19 @@ class Appender:
         if self.closed or self.store.sync_failed or self.store.shared.reserve.short:
             self._check(now)
         total = len(batches)
-        segment, config = self._segment, self.store.config
-        if segment is None or self._tail + total > config.segment_bytes or now - segment.created >= config.segment_ms:
-            segment = self._segment_for(total, now)
+        placer, config = self._placer, self.store.config
+        segment = placer.segment
+        if segment is None or placer.tail + total > config.segment_bytes or now - segment.created >= config.segment_ms:
+            self._find_segment(total, now)
         if isinstance(batches, bytes) or (isinstance(batches, memoryview) and batches.readonly):
             batches = bytearray(batches)
         if not self._buffers:
-            self._undo = (self.end, len(segment.index or ()), self._indexed, self._max_timestamp)
+            placer.begin()
+        result = placer.place(batches, now)
         future: asyncio.Future[Appended] = self._loop.create_future()
-        result = self._place(segment, batches, now)
         if result.duplicate:
             self._answer_repeat(future, result, synced)
             return future
-        self._tail += total
         self._now = now
         self._buffers.append(batches)
         self._waiting.append((future, result, synced))
@@ -143,13 +127,14 @@ class Appender:
         if not self.internal and not reserve.restored(now):
             raise Full(f'{self.store.path}: no space left')
 
-    def _segment_for(self, total: int, now: int) -> Segment:
-        """The segment that `total` more bytes go to: another one when it is too large or too old."""
+    def _find_segment(self, total: int, now: int) -> None:
+        """Have the placer at the segment that `total` more bytes go to: another one when it is too large or too old."""
         config = self.store.config
         try:
-            segment = self._begin(self.store.active())
+            segment = self._placer.go_to(self.store.active())
             old = segment.created >= 0 and now - segment.created >= config.segment_ms
-            if self._tail and (old or self._tail + total > config.segment_bytes):
+            tail = self._placer.tail
+            if tail and (old or tail + total > config.segment_bytes):
                 self.write_out()
                 self._check(now)  # that may have failed
                 if segment.size:
@@ -158,81 +143,20 @@ class Appender:
             raise log_error(self.store.path, error) from error
         if not segment.size or segment.created < 0:
             segment.created = now
-        return segment
 
     def roll(self) -> None:
         """Write what is pending, and let later appends go to another segment. Raises Full, Failed."""
         self.write_out()
         try:
-            if self._begin(self.store.active()).size:
+            if self._placer.go_to(self.store.active()).size:
                 self._next_segment()
         except OSError as error:
             raise log_error(self.store.path, error) from error
 
     def _next_segment(self) -> Segment:
-        segment = self._begin(self.store.roll())
+        segment = self._placer.go_to(self.store.roll())
         self._ask_sync()
         return segment
-
-    def _begin(self, segment: Segment) -> Segment:
-        if segment is not self._segment:
-            index = segment.index
-            self._segment, self._producers = segment, self.store.known_producers()
-            self._tail = segment.size
-            self._indexed = index.positions[-1] if index else 0
-            self._max_timestamp = segment.max_timestamp
-        return segment
-
-    def _place(self, segment: Segment, batches: bytearray | memoryview, now: int) -> Appended:
-        """Give the batches their offsets; nothing has changed when it raises."""
-        index, producers, config, epoch = segment.index, self._producers, self.store.config, self.store.shared.epoch
-        assert index is not None and producers is not None
-        first = end = self.end
-        position, total, tail = 0, len(batches), self._tail
-        append_time = now if config.log_append_time else -1
-        known = len(self._undo_producers)
-        while position < total:
-            length, attributes, delta, latest, producer_id, producer_epoch, sequence = _FIELDS.unpack_from(
-                batches, position
-            )
-            if producer_id >= 0 and not attributes & CONTROL:
-                try:
-                    original = producers.duplicate(producer_id, producer_epoch, sequence, delta + 1)
-                    if original is not None:
-                        return self._repeat(batches, position)
-                except ProducerError:
-                    self._forget_producers(known)
-                    raise
-                self._undo_producers.append((producer_id, producers.get(producer_id)))
-                producers.appended(producer_id, producer_epoch, sequence, end, end + delta, now, append_time)
-            _PLACE.pack_into(batches, position, end, length, epoch)
-            if append_time >= 0:
-                stamp(batches, position, now)
-                latest = now
-            at = tail + position
-            if at - self._indexed >= config.index_interval_bytes:
-                index.add(end, at, self._max_timestamp)
-                self._indexed = at
-            if latest > self._max_timestamp:
-                self._max_timestamp = latest
-            end += delta + 1
-            position += length + _BEHIND_LENGTH
-        self.end = end
-        return Appended(first, end - 1, append_time)
-
-    def _repeat(self, batches: Buffer, position: int) -> Appended:
-        """The first batch is a repeat: so must be all others. Raises OutOfOrderSequence."""
-        producers = self._producers
-        assert producers is not None
-        originals = []
-        while position < len(batches):
-            length, _, delta, _, producer_id, epoch, sequence = _FIELDS.unpack_from(batches, position)
-            original = producers.duplicate(producer_id, epoch, sequence, delta + 1)
-            if original is None:
-                raise OutOfOrderSequence(f'producer {producer_id}: new batches behind repeated ones')
-            originals.append(original)
-            position += length + _BEHIND_LENGTH
-        return Appended(originals[0].first, originals[-1].last, originals[0].append_time, True)
 
     def _answer_repeat(self, future: asyncio.Future[Appended], result: Appended, synced: bool) -> None:
         """Answer it when the original is as durable as asked."""
@@ -254,7 +178,7 @@ class Appender:
         if not waiting:
             return
         self._buffers, self._waiting = [], []
-        segment = self._segment
+        segment = self._placer.segment
         assert segment is not None
         try:
             handle = segment.handle if segment.handle >= 0 else self.store.write_to(segment)
@@ -262,10 +186,11 @@ class Appender:
         except OSError as error:
             self._undo_turn(segment, error, waiting)
             return
-        self._undo_producers.clear()
-        segment.size, segment.next = self._tail, self.end
-        segment.max_timestamp, segment.appended = self._max_timestamp, self._now
-        self.written = self.end
+        placer = self._placer
+        placer.done()
+        segment.size, segment.next = placer.tail, placer.end
+        segment.max_timestamp, segment.appended = placer.max_timestamp, self._now
+        self.written = placer.end
         self._answer(waiting)
         if segment.size - segment.marked >= MARK_BYTES:
             self.store.mark()
@@ -284,7 +209,7 @@ class Appender:
             self._ask_sync()
 
     def _write(self, handle: int, buffers: list[Buffer], position: int) -> None:
-        if len(buffers) > 1 and self._tail - position <= _JOINED:
+        if len(buffers) > 1 and self._placer.tail - position <= _JOINED:
             buffers = [b''.join(buffers)]
         while True:
             try:
@@ -300,11 +225,7 @@ class Appender:
         self, segment: Segment, error: OSError, waiting: list[tuple[asyncio.Future[Appended], Appended, bool]]
     ) -> None:
         """Nothing of the turn has happened."""
-        self.end, entries, self._indexed, self._max_timestamp = self._undo
-        self._tail = segment.size
-        if segment.index is not None:
-            segment.index.cut(entries)
-        self._forget_producers(0)
+        self._placer.undo()
         sound = error.errno in NO_SPACE or segment.handle < 0  # else it could not even be opened
         try:
             if segment.handle >= 0:
@@ -314,13 +235,6 @@ class Appender:
         self._fail([each[0] for each in waiting], error)
         if not sound:
             self._broken(error)
-
-    def _forget_producers(self, known: int) -> None:
-        producers = self._producers
-        while len(self._undo_producers) > known:
-            producer_id, state = self._undo_producers.pop()
-            assert producers is not None
-            producers.put(producer_id, state)
 
     def _fail(self, futures: list[asyncio.Future[Appended]], error: OSError) -> None:
         for future in futures:

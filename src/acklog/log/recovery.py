@@ -49,15 +49,15 @@ def load(files: Files, directory: str, *, same_run: bool, interval: int) -> Load
         if name.endswith('.new'):
             files.unlink(f'{directory}/{name}')
     same_run = same_run and SYNC_FAILED not in names
-    bases = sorted(int(name[:-4]) for name in names if name.endswith('.log'))
-    segments = [Segment(directory, base) for base in bases]
-    _check_missing(files, directory, names, bases)
-    producers = Producers()
+    segments = [Segment(directory, base) for base in sorted(int(name[:-4]) for name in names if name.endswith('.log'))]
+    _check_missing(files, directory, names, [each.base for each in segments])
     start = start_file.read(files, directory)
+    segments = _without_empty(files, segments)
+    producers = Producers()
     from_here = _producers_from(files, segments)
     for number, segment in enumerate(segments):
-        below = bases[number + 1] if number + 1 < len(bases) else None
-        segment.rolled = below is not None
+        below = next((each.base for each in segments[number + 1 :] if each.size), None)
+        segment.rolled = number + 1 < len(segments)
         fault = _load(files, segment, below, producers if number >= from_here else None, same_run, interval)
         if fault is None and below is not None and segment.next < below and start < below:
             fault = f'offsets from {segment.next} up to {below} are missing'
@@ -66,11 +66,48 @@ def load(files: Files, directory: str, *, same_run: bool, interval: int) -> Load
             del segments[number + 1 :]
             segment.rolled = False
             break
+    _drop_orphan(files, segments, start, same_run)
     for segment in segments:
         segment.own = segment.size
         if segment.rolled:
             segment.index = None
     return Loaded(segments, start, producers, SYNC_FAILED in names)
+
+
+def _without_empty(files: Files, segments: list[Segment]) -> list[Segment]:
+    """Fill in the sizes of the files, and remove empty ones that nothing was ever written to, but for the last one:
+    they
+    are left over from a segment that could not be begun, and say nothing of where the one before ends."""
+    kept = []
+    for segment in segments:
+        handle = files.open(segment.path)
+        try:
+            segment.size = files.size(handle)
+        finally:
+            files.close(handle)
+        if segment.size or segment is segments[-1] or any(each.synced for each in chunks_of(files, segment)):
+            kept.append(segment)
+        else:
+            segment.remove(files)
+    return kept
+
+
+def _drop_orphan(files: Files, segments: list[Segment], start: int, same_run: bool) -> None:
+    """The same for the last one, once it is known where the one before it ends. It begins above that when what was
+    written
+    between them is lost."""
+    if len(segments) < 2 or segments[-1].size:
+        return
+    last, end = segments[-1], segments[-2].next
+    if last.base == end or end < last.base <= start:
+        return
+    if end < last.base:
+        missing = f'{last.path}: at 0: offsets from {end} up to {last.base} are missing'
+        if same_run:
+            raise Damaged(missing)
+        _log.warning('%s; no sync had covered them', missing)
+    segments.pop().remove(files)
+    segments[-1].rolled = segments[-1].complete
 
 
 def _check_missing(files: Files, directory: str, names: list[str], bases: list[int]) -> None:
@@ -96,12 +133,8 @@ def _producers_from(files: Files, segments: list[Segment]) -> int:
 def _load(
     files: Files, segment: Segment, below: int | None, producers: Producers | None, same_run: bool, interval: int
 ) -> str | None:
-    """Fill in the segment; returns what is wrong at its end, if anything."""
-    handle = files.open(segment.path)
-    try:
-        there = files.size(handle)
-    finally:
-        files.close(handle)
+    """Fill in the segment, whose `size` is that of its file; returns what is wrong at its end, if anything."""
+    there, segment.size = segment.size, 0
     trailer = read_trailer(files, segment)
     if trailer and trailer.written <= there and (below is None or trailer.next_offset <= below):
         segment.complete = segment.rolled = True

@@ -137,8 +137,11 @@ class Store:
             if not last.rolled:
                 self.mark()
         handle = self.files.open(segment.path, create=True)
-        self.files.truncate(handle, 0)
-        self.files.close(handle)
+        try:
+            if self.files.size(handle):  # somebody else's; never ours
+                self.files.truncate(handle, 0)
+        finally:
+            self.files.close(handle)
         if last is not None:
             last.rolled = True
             if last.size and not last.complete and last not in self.dirty:
