@@ -21,6 +21,7 @@ from acklog.broker.groups import Groups
 from acklog.broker.journal import Journal
 from acklog.broker.operations import Operations
 from acklog.broker.partition import Partition
+from acklog.broker.pauses import Pauses
 from acklog.broker.retention import Retention
 from acklog.broker.topics import open_partitions
 from acklog.errors import LogError
@@ -58,6 +59,7 @@ class Broker:
         directory = os.path.abspath(self.settings.text('data'))
         self.node = Node(cluster_id=catalog.cluster_id, directory=directory)
         self.partitions: dict[tuple[bytes, int], Partition] = {}
+        self.pauses = Pauses(self)
         self.deliveries = Deliveries(self, journal)
         self.groups = Groups(self)
         self.fetch_sessions = FetchSessions(self.settings.integer('max.incremental.fetch.session.cache.slots'))
@@ -76,6 +78,7 @@ class Broker:
         settings.on_change.append(broker._configure_journal)
         await open_partitions(broker)
         broker.latest = await broker.deliveries.recover()
+        await broker.pauses.recover()
         await broker.groups.recover()
         broker.retention.start()
         return broker

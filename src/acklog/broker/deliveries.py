@@ -3,15 +3,16 @@ anew when the journal lost a write, ended with their group or topic."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from acklog.broker.api import Refused
 from acklog.broker.delivery import ShareDelivery
 from acklog.broker.eager import Eager
-from acklog.broker.group_config import offset_reset, read_committed, share_config
+from acklog.broker.group_config import offset_reset, pause_threshold, read_committed, share_config
 from acklog.broker.journal import Journal
 from acklog.broker.journal_format import ShareKey
+from acklog.broker.poison import Watch
 from acklog.broker.replay import Replay
 from acklog.core.share_partition import ShareConfig, SharePartition
 from acklog.errors import LogError
@@ -35,6 +36,7 @@ class Deliveries:
         self._broker = broker
         self._all: dict[ShareKey, ShareDelivery] = {}
         self._of_group: dict[int, dict[ShareKey, ShareDelivery]] = {}
+        self._watches: dict[int, Watch] = {}  # by group
         self.waiting: dict[tuple[str, str], set[Waiter]] = {}  # long polls by (group, member)
         journal.on_lost = self._lost
         journal.snapshot_of = self._snapshot
@@ -86,6 +88,8 @@ class Deliveries:
         broker = self._broker
         delivery = ShareDelivery(key, partition, state, self.journal, broker.clock, broker.timer)
         delivery.read_committed = read_committed(group)
+        delivery.paused = broker.pauses.of(group) is not None
+        delivery.watch = self._watch_of(group)
         self._all[key] = delivery
         self._of_group.setdefault(key.group, {})[key] = delivery
         return delivery
@@ -104,6 +108,7 @@ class Deliveries:
         """Its share partitions end; written when it returns."""
         for delivery in self.of_group(group.id):
             self._end(delivery)
+        self._watches.pop(group.id, None)
         await self.journal.written()
 
     async def delete_partition(self, group: Group, topic_id: bytes, index: int) -> bool:
@@ -126,7 +131,25 @@ class Deliveries:
         for delivery in self.of_group(group.id):
             delivery.state.config = config
             delivery.read_committed = read_committed(group)
+            delivery.watch = self._watch_of(group)
             delivery.decided()
+
+    def _watch_of(self, group: Group) -> Callable[[Sequence[Event]], None] | None:
+        """What pauses the group when too much of it dies."""
+        threshold = pause_threshold(group)
+        if threshold is None:
+            self._watches.pop(group.id, None)
+            return None
+        watch = self._watches.get(group.id)
+        if watch is None or watch.threshold != threshold:
+            watch = self._watches[group.id] = Watch(threshold)
+
+        def see(events: Sequence[Event]) -> None:
+            reason = watch.see(events)
+            if reason is not None and self._broker.pauses.of(group) is None:
+                self._broker.pauses.pause_now(group, reason)
+
+        return see
 
     def wake_member(self, group: str, member: str) -> None:
         """Answer the member's long polls now: it leaves."""

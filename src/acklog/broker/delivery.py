@@ -8,12 +8,12 @@ reserved is checked again by `acquire`. When the journal lost a write, `state` i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from acklog.broker.journal_format import ShareKey
+from acklog.core import offsets
 from acklog.core.acknowledge import Acknowledgement as CoreAcknowledgement
-from acklog.core.offsets import ranges
 from acklog.errors import Failed, OutOfRange
 from acklog.wire.acknowledgements import Acknowledgement
 from acklog.wire.record_batch import Span, is_control, spans
@@ -23,8 +23,10 @@ if TYPE_CHECKING:
     from acklog.broker.partition import Partition
     from acklog.broker.time import Clock, Timer
     from acklog.broker.waiting import Waiter
-    from acklog.core.share_partition import Reservation, SharePartition
+    from acklog.core.events import Event
+    from acklog.core.share_partition import Acquired, Reservation, SharePartition
 
+T = TypeVar('T')
 Buffer = bytes | memoryview
 
 SMALL_GAP = 16  # offsets
@@ -38,6 +40,8 @@ class Taken(NamedTuple):
     size: int  # bytes
     ranges: Sequence[tuple[int, int, int]]  # (first, last, deliveries)
     records: int
+    lock: int  # number of the acquire
+    until: int  # ms: its deadline
 
 
 class Piece(NamedTuple):
@@ -59,6 +63,8 @@ class ShareDelivery:
         self.journal = journal
         self.fenced = False
         self.read_committed = False
+        self.paused = False  # nothing is delivered (the whole group is paused)
+        self.watch: Callable[[Sequence[Event]], None] | None = None  # is told what has happened
         self.waiters: dict[Waiter, None] = {}
         self._clock, self._timer = clock, timer
         self._armed: int | None = None
@@ -83,8 +89,7 @@ class ShareDelivery:
     async def take(self, member: str, count: int, max_bytes: int, *, strict: bool) -> Taken | None:
         """Acquire up to `count` records for `member` (rule 2); None if there is nothing. The events are recorded, not
         yet written. Raises LogError."""
-        while True:
-            self.check()
+        while self.delivers():
             now = self._clock()
             reservation = self.state.reserve(now, member, count, strict, self.log_end)
             self.decided()
@@ -102,15 +107,17 @@ class ShareDelivery:
             except BaseException:
                 state.release_reservation(reservation)
                 raise
-            if state is not self.state:
-                continue  # folded anew meanwhile: the reservation is of no state that counts
+            if state is not self.state or not self.delivers():
+                state.release_reservation(reservation)
+                continue  # folded anew meanwhile (then the reservation is of no state that counts), or paused
             batches = [(p.span.first, p.span.last, is_control(p.span.attributes)) for p in pieces]
             acquired = state.acquire(self._clock(), reservation, batches)
             self.decided()
-            if acquired.ranges:
-                return _taken(pieces, acquired.ranges)
+            if acquired.lock is not None:
+                return _taken(pieces, acquired)
             if state.end == end:
                 return None  # somebody else was faster; otherwise only gaps were passed: go on behind them
+        return None
 
     async def _read(self, reservation: Reservation, max_bytes: int) -> list[Piece]:
         """The batches that hold what is reserved, in order, as far as `max_bytes` go (at least one)."""
@@ -133,7 +140,7 @@ class ShareDelivery:
     def _to_read(self, reservation: Reservation) -> list[tuple[int, int]]:
         """The stretches [first, stop) that hold what is reserved. Small gaps are read with them: a read costs more."""
         stretches: list[tuple[int, int]] = []
-        for first, last in ranges(reservation.offsets):
+        for first, last in offsets.ranges(reservation.offsets):
             if stretches and first - stretches[-1][1] <= SMALL_GAP:
                 stretches[-1] = (stretches[-1][0], last + 1)
             else:
@@ -142,6 +149,10 @@ class ShareDelivery:
             missing = reservation.count - len(reservation.offsets)
             stretches.append((reservation.tail, min(self.log_end, reservation.tail + missing)))
         return stretches
+
+    def something(self) -> bool:
+        """There is something to take now."""
+        return not self.paused and self.state.why_nothing(self.log_end) == 'something'
 
     # -- what members say ----------------------------------------------------------------------------------------------
 
@@ -168,10 +179,17 @@ class ShareDelivery:
 
     async def seek(self, target: int) -> None:
         """A new epoch of the state that begins at `target` (rule 10); written when it returns."""
-        self.check()
-        self.state.seek(target)
-        self.decided()
+        self.change(lambda state: state.seek(target))
         await self.journal.written()
+
+    def change(self, change: Callable[[SharePartition], T]) -> T:
+        """Change the state, by an operator's wish. Recorded, not yet written."""
+        self.check()
+        self.state.advance(self._clock())
+        result = change(self.state)
+        self.state.advance(self._clock())
+        self.decided()
+        return result
 
     def log_starts_at(self, offset: int) -> int:
         """Records below are gone for good (rule 8). Returns how many of them the group was still to get."""
@@ -196,6 +214,11 @@ class ShareDelivery:
         self.journal.end(self.key)
         self.wake_all()
 
+    def delivers(self) -> bool:
+        """Not paused. Raises Failed."""
+        self.check()
+        return not self.paused
+
     def check(self) -> None:
         """Raises Failed while the state is not to be trusted."""
         if self.fenced:
@@ -208,6 +231,8 @@ class ShareDelivery:
         events = self.state.take_events()
         if events:
             self.journal.record(self.key, events)
+            if self.watch is not None:
+                self.watch(events)
         self.arm()
         if self.waiters:
             self.offer()
@@ -228,10 +253,6 @@ class ShareDelivery:
             self.decided()
 
     # -- who waits -----------------------------------------------------------------------------------------------------
-
-    def something(self) -> bool:
-        """There is something to take now."""
-        return self.state.why_nothing(self.log_end) == 'something'
 
     def offer(self) -> None:
         """Wake the next one that waits, if there is something to take."""
@@ -263,20 +284,21 @@ def _for_core(ack: Acknowledgement, now: int) -> CoreAcknowledgement:
     return first, last, kinds, at, None if words is None else words[:MAX_WORDS]
 
 
-def _taken(pieces: Sequence[Piece], acquired: Sequence[tuple[int, int, int]]) -> Taken:
+def _taken(pieces: Sequence[Piece], acquired: Acquired) -> Taken:
     """The batches that hold at least one of the acquired offsets, neighbours in one buffer; the others stay here."""
     runs: list[list[Any]] = []  # [data, position, end]
+    ranges = acquired.ranges
     at = 0
     for span, data in pieces:
-        while at < len(acquired) and acquired[at][1] < span.first:
+        while at < len(ranges) and ranges[at][1] < span.first:
             at += 1
-        if at == len(acquired):
+        if at == len(ranges):
             break
-        if acquired[at][0] <= span.last:
+        if ranges[at][0] <= span.last:
             if runs and runs[-1][0] is data and runs[-1][2] == span.position:
                 runs[-1][2] += span.size
             else:
                 runs.append([data, span.position, span.position + span.size])
     buffers = [data[position:end] for data, position, end in runs]
-    records = sum(last - first + 1 for first, last, _ in acquired)
-    return Taken(buffers, sum(map(len, buffers)), acquired, records)
+    records = sum(last - first + 1 for first, last, _ in ranges)
+    return Taken(buffers, sum(map(len, buffers)), ranges, records, acquired.lock or 0, acquired.until)

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from acklog.broker.configs import Readable
+from acklog.broker.configs import Readable, thresholds
 from acklog.broker.configs.checks import BY_DURATION, duration_ms
+from acklog.broker.configs.thresholds import Threshold
 from acklog.core import backoff
 from acklog.core.share_partition import ShareConfig
 
 
 def share_config(group: Readable) -> ShareConfig:
     """What core is told."""
-    limit = group.integer('share.delivery.count.limit')
+    limit, waiting_max = group.integer('share.delivery.count.limit'), group.integer('acklog.waiting.max.ms')
     return ShareConfig(
         lock_ms=group.integer('share.record.lock.duration.ms'),
         attempts_limit=None if limit < 0 else limit,
         max_in_flight=group.integer('share.partition.max.record.locks'),
         backoff=backoff.parse(group.text('acklog.retry.backoff')),
+        waiting_max_ms=None if waiting_max < 0 else waiting_max,
     )
 
 
@@ -27,6 +29,11 @@ def offset_reset(group: Readable) -> str | int:
     ago = duration_ms(text.removeprefix(BY_DURATION))
     assert ago is not None, text
     return ago
+
+
+def pause_threshold(group: Readable) -> Threshold | None:
+    """When so much dies that the group is paused; None: never."""
+    return thresholds.parse(group.text('acklog.dead.pause.threshold'))
 
 
 def read_committed(group: Readable) -> bool:

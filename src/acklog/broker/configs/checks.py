@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
+from acklog.broker.configs import thresholds
 from acklog.broker.configs.definitions import Value
 from acklog.core import backoff
 from acklog.errors import ConfigError
+
+if TYPE_CHECKING:
+    from acklog.broker.configs.values import Readable
 
 # As java.time.Duration.parse, which Kafka uses: P1DT2H3M4.5S; no negative parts.
 DURATION = re.compile(
@@ -39,6 +44,15 @@ def backoff_text(value: Value) -> str | None:
     return None
 
 
+def pause_threshold(value: Value) -> str | None:
+    """As `acklog.broker.configs.thresholds` reads it."""
+    try:
+        thresholds.parse(str(value))
+    except ConfigError as error:
+        return error.allowed
+    return None
+
+
 def offset_reset(value: Value) -> str | None:
     """Where a share group begins on a partition (KIP-932, KIP-1106)."""
     if value in ('earliest', 'latest'):
@@ -64,3 +78,9 @@ def no_dead_letter_topic(value: Value) -> str | None:
     if value == '':
         return None
     return 'must be empty: acklog does not write dead letters to a topic yet; they stay in the log as dead records'
+
+
+def check_endless(configs: Readable, limit: str) -> None:
+    """Without a limit of attempts a record that always fails would go round at full speed. Raises ConfigError."""
+    if configs.integer(limit) < 0 and not backoff.parse(configs.text('acklog.retry.backoff')).steps:
+        raise ConfigError(limit, -1, 'may be -1 (without limit) only where acklog.retry.backoff is not none')

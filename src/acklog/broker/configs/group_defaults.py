@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from acklog.broker.configs.checks import backoff_text
+from acklog.broker.configs.checks import backoff_text, pause_threshold
 from acklog.broker.configs.definitions import Definition, Kind
 from acklog.broker.configs.topic_defaults import DAY
 
@@ -80,6 +80,23 @@ GROUPS = (
         accepts='as under Groups',
         dynamic=True,
         words='Default of `acklog.retry.backoff` of a group.',
+    ),
+    Definition(
+        name='acklog.waiting.max.ms',
+        kind=Kind.LONG,
+        default=-1,
+        low=-1,
+        dynamic=True,
+        words='Default of `acklog.waiting.max.ms` of a group.',
+    ),
+    Definition(
+        name='acklog.dead.pause.threshold',
+        kind=Kind.STRING,
+        default='',
+        check=pause_threshold,
+        accepts='as under Groups',
+        dynamic=True,
+        words='Default of `acklog.dead.pause.threshold` of a group.',
     ),
     Definition(
         name='acklog.dead.retention.ms',

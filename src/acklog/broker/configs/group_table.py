@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from acklog.broker.configs.broker_table import BROKER
-from acklog.broker.configs.checks import no_dead_letter_topic, offset_reset
+from acklog.broker.configs.checks import check_endless, no_dead_letter_topic, offset_reset
 from acklog.broker.configs.definitions import Definition, Kind, Table, Value
 from acklog.broker.configs.values import Readable
 from acklog.errors import ConfigError
@@ -84,9 +84,25 @@ GROUP = Table(
             accepts='as it says; durations in `ms`, `s`, `m`, `h`, `d`',
         ),
         _as_broker(
+            'acklog.waiting.max.ms',
+            'acklog.waiting.max.ms',
+            'How long a record whose delivery failed may wait for the next one, whatever backoff or subscriber say; '
+            'then it dies. Not for what was published for later, or moved by an operator. -1: without limit.',
+        ),
+        _as_broker(
             'acklog.dead.retention.ms',
             'acklog.dead.retention.ms',
-            'How long a dead record is kept against retention, so that it can be redriven; -1: without limit.',
+            'How long a dead record is kept, against retention too, so that it can be redriven; then it is done. -1: '
+            'without limit.',
+        ),
+        replace(
+            _as_broker(
+                'acklog.dead.pause.threshold',
+                'acklog.dead.pause.threshold',
+                'When so large a share of the last so many records died, as in `50%/100`, the group is paused until '
+                'somebody resumes it. Empty: never.',
+            ),
+            accepts='empty, or as it says',
         ),
         replace(
             _own(
@@ -109,8 +125,10 @@ GROUP = Table(
 
 
 def check_together(group: Readable) -> None:
-    """Refuse a session timeout that a member would miss between two heartbeats. Raises ConfigError."""
+    """Refuse a session timeout that a member would miss between two heartbeats, and records that would be delivered for
+    ever without a pause. Raises ConfigError."""
     session, heartbeat = group.integer('share.session.timeout.ms'), group.integer('share.heartbeat.interval.ms')
     if session <= heartbeat:
         allowed = f'must be greater than share.heartbeat.interval.ms, which is {heartbeat}'
         raise ConfigError('share.session.timeout.ms', session, allowed)
+    check_endless(group, 'share.delivery.count.limit')

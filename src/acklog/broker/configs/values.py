@@ -12,6 +12,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from acklog.broker.configs.broker_table import BROKER
+from acklog.broker.configs.checks import check_endless
 from acklog.broker.configs.definitions import Table, Value, text_of
 from acklog.errors import ConfigError
 
@@ -94,6 +95,7 @@ class Settings(Readable):
         if self.integer(session) <= self.integer(heartbeat):
             allowed = f'must be greater than {heartbeat}, which is {self.integer(heartbeat)}'
             raise ConfigError(session, self.integer(session), allowed)
+        check_endless(self, 'group.share.delivery.count.limit')
 
     def config(self, name: str) -> Value:
         value = self._parsed.get(name)

@@ -1,0 +1,143 @@
+"""Taking records for one member from several partitions, waiting for some if need be: what ShareFetch and members over
+HTTP have in common.
+
+- Partitions take turns; one poll ends at `max_records` or `max_bytes`, whichever is first, and has at least one batch.
+- Nothing there: waits for records that arrive, come back or fall due, until `until`. Who has waited longest is woken
+  first. A member that leaves, or whose connection goes, is answered at once and takes nothing.
+- Nothing is answered before the journal has what was acquired.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from acklog.broker.answers import answer_to
+from acklog.broker.api import Caller, Refused
+from acklog.broker.delivery import ShareDelivery, Taken
+from acklog.broker.waiting import Waiter
+from acklog.errors import AcklogError, LogError
+from acklog.wire.error_code import ErrorCode
+
+if TYPE_CHECKING:
+    from acklog.broker.broker import Broker
+    from acklog.core.share_session import SessionKey
+
+Key = tuple[bytes, int]  # topic id, partition
+Found = dict[Key, Taken | tuple[ErrorCode, str | None]]
+
+LONGEST_WAIT_MS = 300_000
+
+
+class Poll:
+    """One poll. `keys`: the partitions to look at now, the one whose turn it is first; `turn`: so many have had it.
+
+    `strict`: no more than `max_records`; else the batch that reaches it is taken whole."""
+
+    def __init__(
+        self,
+        broker: Broker,
+        caller: Caller,
+        member: SessionKey,
+        keys: Callable[[], Iterable[Key]],
+        turn: Callable[[int], None],
+        *,
+        max_records: int,
+        max_bytes: int,
+        max_wait_ms: int,
+        strict: bool,
+    ) -> None:
+        self.broker = broker
+        self.caller = caller
+        self.member = member
+        self.keys, self.turn = keys, turn
+        self.strict = strict
+        self.max_records = max_records
+        self.max_bytes = min(max_bytes, broker.fetch_max_bytes)
+        self.until = broker.clock() + min(max(max_wait_ms, 0), LONGEST_WAIT_MS)
+        self.found: Found = {}
+        self.deliveries: list[ShareDelivery] = []
+
+    async def run(self) -> Found:
+        await self._look()
+        if self.found or self.until <= self.broker.clock():
+            return self.found
+        again = True  # something may have come to a partition while the next was looked at
+        key = (self.member.group, self.member.member)
+        waiting = self.broker.deliveries.waiting
+        while not self.found and not self.broker.stopping and self.caller.room():
+            if again and any(delivery.something() for delivery in self.deliveries):
+                again = False
+                await self._look()
+                continue
+            waiter = Waiter()
+            waiting.setdefault(key, set()).add(waiter)
+            self.caller.on_close[waiter.end] = None
+            for delivery in self.deliveries:
+                delivery.waiters[waiter] = None
+            await waiter.wait(self.broker.timer, self.until)
+            for delivery in self.deliveries:
+                delivery.waiters.pop(waiter, None)
+            if not self.caller.closed:
+                self.caller.on_close.pop(waiter.end, None)
+            waiting[key].discard(waiter)
+            if not waiting[key]:
+                del waiting[key]
+            if waiter.ended:
+                self._pass_on()
+                break
+            again = True
+            await self._look()
+        return self.found
+
+    def _pass_on(self) -> None:
+        """It may have been woken for something that it does not take: the next one may."""
+        for delivery in self.deliveries:
+            if delivery.waiters:
+                delivery.offer()
+
+    async def _look(self) -> None:
+        """One round over the partitions."""
+        self.deliveries = []
+        records, left, visited = self.max_records, min(self.max_bytes, self.caller.room()), 0
+        for key in list(self.keys()) if left > 0 else ():
+            visited += 1
+            taken = await self._take(key, records, left)
+            if isinstance(taken, Taken):
+                records -= taken.records
+                left -= taken.size
+                if records <= 0 or left <= 0:
+                    break
+        if self.found:
+            try:
+                await self.broker.deliveries.journal.written()
+            except LogError as error:
+                failed = answer_to(error)
+                self.found = dict.fromkeys(self.found, failed)
+            self.turn(visited)
+        self._pass_on()
+
+    async def _take(self, key: Key, records: int, left: int) -> Taken | None:
+        try:
+            delivery = await self._delivery(key)
+            if self.caller.closed:
+                return None
+            taken = await delivery.take(self.member.member, records, left, strict=self.strict)
+        except AcklogError as error:
+            self.found[key] = answer_to(error)
+            return None
+        self.deliveries.append(delivery)
+        if taken is not None:
+            self.found[key] = taken
+        return taken
+
+    async def _delivery(self, key: Key) -> ShareDelivery:
+        broker = self.broker
+        topic = broker.catalog.topics_by_id.get(key[0])
+        if topic is None:
+            raise Refused(ErrorCode.UNKNOWN_TOPIC_ID, 'there is no topic with that id')
+        broker.authorize(self.caller, 'READ', 'TOPIC', topic.name)
+        group = broker.catalog.groups.get(self.member.group)
+        if group is None:
+            raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, f'there is no group {self.member.group!r}')
+        return await broker.deliveries.get(group, *key)
