@@ -52,13 +52,15 @@ class Server(Protocol):
 
 
 class Acklog:
-    """acklog as `acklog serve` starts it, with its defaults."""
+    """acklog as `acklog serve` starts it, with its defaults; HTTP too, on a free port."""
 
     name = 'acklog'
 
     def __init__(self, folder: Path, settings: Mapping[str, object] | None = None) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix='acklog-', dir=folder))
-        self._process = ServerProcess(self._folder / 'data', {**(settings or {})}, port=free_port())
+        self._process = ServerProcess(
+            self._folder / 'data', {'http': '127.0.0.1:0', **(settings or {})}, port=free_port()
+        )
 
     @property
     def pid(self) -> int:
