@@ -102,7 +102,7 @@ async def test_two_members_share_the_records(client: Client, topic: MakeTopic) -
 async def test_a_lock_that_has_run_out(client: Client, topic: MakeTopic) -> None:
     name = await topic(share_record_lock_duration_ms=1000)
     await publish(client, name, b'a')
-    async with client.subscribe(name, [name]) as subscription:
+    async with client.subscribe(name, [name], renew=False) as subscription:
         (record,) = await take(subscription, 1)
         assert subscription.lock_seconds == 1.0
         (again,) = await take(subscription, 1)
@@ -124,7 +124,7 @@ async def test_a_lock_that_has_run_out(client: Client, topic: MakeTopic) -> None
 async def test_a_lock_that_has_run_out_takes_no_others_along(client: Client, topic: MakeTopic) -> None:
     name = await topic(share_record_lock_duration_ms=1000)
     await publish(client, name, *(b'%d' % number for number in range(4)))
-    async with client.subscribe(name, [name], strict=True, max_records=2, tell_after=60) as subscription:
+    async with client.subscribe(name, [name], renew=False, strict=True, max_records=2, tell_after=60) as subscription:
         early = await take(subscription, 2)
         await asyncio.sleep(0.6)
         late = await take(subscription, 2)
@@ -140,7 +140,7 @@ async def test_a_lock_that_has_run_out_takes_no_others_along(client: Client, top
 async def test_a_renewed_lock_does_not_run_out(client: Client, topic: MakeTopic) -> None:
     name = await topic(share_record_lock_duration_ms=1000)
     await publish(client, name, b'a')
-    async with client.subscribe(name, [name]) as subscription:
+    async with client.subscribe(name, [name], renew=False) as subscription:
         (record,) = await take(subscription, 1)
         for _ in range(4):
             await asyncio.sleep(0.5)
@@ -153,7 +153,7 @@ async def test_a_renewed_lock_does_not_run_out(client: Client, topic: MakeTopic)
 async def test_renewing_what_somebody_else_holds(client: Client, topic: MakeTopic) -> None:
     name = await topic(share_record_lock_duration_ms=1000)
     await publish(client, name, b'a')
-    async with client.subscribe(name, [name]) as one, client.subscribe(name, [name]) as two:
+    async with client.subscribe(name, [name], renew=False) as one, client.subscribe(name, [name], renew=False) as two:
         (record,) = await take(one, 1)
         await take(two, 1)
         with pytest.raises(Refused, match='INVALID_RECORD_STATE'):

@@ -26,5 +26,7 @@ class SubscriptionOptions(TypedDict, total=False):
     max_records: int
     strict: bool
     max_bytes: int
-    max_unsettled: int
+    max_unsettled: int | None
     tell_after: float
+    ahead: bool | None
+    renew: bool

@@ -7,8 +7,9 @@ too much) is handed back: after a few attempts the server puts it aside like any
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Awaitable, Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple, Protocol
 
 from acklog.client.errors import Unsupported
 from acklog.client.unsettled import without
@@ -18,6 +19,23 @@ from acklog.wire.compression import CompressionUnavailable
 from acklog.wire.primitives import Buffer
 
 MAX_UNPACKED = 64 << 20  # bytes that one batch may unpack to
+
+Delay = float | timedelta  # seconds
+Instant = datetime | int  # with a time zone, or ms since 1970
+
+
+class Holder(Protocol):
+    """The subscription that a record came with."""
+
+    def accept(self, records: Received) -> None: ...
+
+    def release(
+        self, records: Received, *, after: Delay | None = None, at: Instant | None = None, reason: str = ''
+    ) -> None: ...
+
+    def reject(self, records: Received, *, reason: str = '') -> None: ...
+
+    def renew(self, records: Received) -> Awaitable[None]: ...
 
 
 class Received(NamedTuple):
@@ -35,6 +53,31 @@ class Received(NamedTuple):
     value: bytes | None
     headers: Sequence[tuple[str, bytes | None]]
     deliveries: int
+    holder: Holder | None = None
+
+    def accept(self) -> None:
+        """It is done: it is never delivered to this group again."""
+        self._held().accept(self)
+
+    def release(self, *, after: Delay | None = None, at: Instant | None = None, reason: str = '') -> None:
+        """Hand it back, to be delivered again; `after` or `at`: not before. As `Subscription.release`."""
+        self._held().release(self, after=after, at=at, reason=reason)
+
+    def reject(self, *, reason: str = '') -> None:
+        """Nobody can process it: it is not delivered again. As `Subscription.reject`."""
+        self._held().reject(self, reason=reason)
+
+    def renew(self) -> Awaitable[None]:
+        """Hold it for another lock's duration from now on. As `Subscription.renew`."""
+        return self._held().renew(self)
+
+    def _held(self) -> Holder:
+        if self.holder is None:
+            raise ValueError('this record came from no subscription')
+        return self.holder
+
+    def __repr__(self) -> str:
+        return f'<record {self.topic}[{self.partition}] offset {self.offset}, delivery {self.deliveries}>'
 
 
 class Sorted(NamedTuple):
@@ -45,7 +88,13 @@ class Sorted(NamedTuple):
     unreadable: list[tuple[int, int]]
 
 
-def sort_out(topic: str, partition: int, data: Buffer, acquired: Sequence[tuple[int, int, int]]) -> Sorted:
+def sort_out(
+    topic: str,
+    partition: int,
+    data: Buffer,
+    acquired: Sequence[tuple[int, int, int]],
+    holder: Holder | None = None,
+) -> Sorted:
     """The records among `data` (whole batches) that were acquired: (first, last, delivery count), in order.
 
     Raises Unsupported when the compression's package is missing."""
@@ -53,30 +102,33 @@ def sort_out(topic: str, partition: int, data: Buffer, acquired: Sequence[tuple[
     broken: list[tuple[int, int]] = []
     ranges = iter(acquired)
     first, last, deliveries = next(ranges, (-1, -1, 0))
+    make, add = tuple.__new__, records.append
     for span in record_batch.spans(data):
         stored = _read(data, span)
         if stored is None:
             broken.append((span.first, span.last))
             continue
-        for record in stored:
-            while record.offset > last >= 0:
+        for offset, timestamp, key, value, headers in stored:
+            while offset > last >= 0:
                 first, last, deliveries = next(ranges, (-1, -1, 0))
             if last < 0:
                 break
-            if record.offset >= first:
-                records.append(Received(topic, partition, *record, deliveries))
-    left = without([(first, last) for first, last, _ in acquired], [record.offset for record in records])
+            if offset >= first:
+                fields = (topic, partition, offset, timestamp, key, value, headers, deliveries, holder)
+                add(make(Received, fields))
+    left = without([(first, last) for first, last, _ in acquired], [record[2] for record in records])
     gaps, unreadable = _parted(left, broken)
     return Sorted(records, gaps, unreadable)
 
 
-def _read(data: Buffer, span: record_batch.Span) -> list[record_batch.Record] | None:
-    """The records of a batch; None if it cannot be read."""
+def _read(data: Buffer, span: record_batch.Span) -> Iterable[record_batch.Row] | None:
+    """The records of a batch, none of a control batch; None if it cannot be read."""
     if not record_batch.crc_fits(data, span.position, span.size):
         return None
-    whole = memoryview(data)[span.position : span.position + span.size]
+    if record_batch.is_control(span.attributes):
+        return ()
     try:
-        return list(record_batch.records(whole, max_unpacked=MAX_UNPACKED))
+        return list(record_batch.rows_of(data, span, MAX_UNPACKED))
     except CorruptBatch:
         return None
     except CompressionUnavailable as error:

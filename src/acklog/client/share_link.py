@@ -15,11 +15,14 @@ from acklog.client.calls import SHARE_ACKNOWLEDGE, SHARE_FETCH, Call, Hot
 from acklog.client.cluster import Cluster
 from acklog.client.connection import Connection
 from acklog.client.errors import Disconnected, TimedOut, Unreachable, Unsupported, error_code, refusal
-from acklog.client.received import Received, sort_out
+from acklog.client.received import Holder, Received, sort_out
 from acklog.client.share_session import OPEN, Key, Limits, ShareSession
 from acklog.wire import share_acknowledge, share_fetch
-from acklog.wire.acknowledgements import RENEW
+from acklog.wire.acknowledgements import RENEW, Acknowledgement
 from acklog.wire.error_code import ErrorCode
+from acklog.wire.primitives import Buffer
+
+_RENEW = bytes([RENEW])
 
 PASSING = (Disconnected, TimedOut, Unreachable)
 
@@ -50,22 +53,32 @@ class Fetched(NamedTuple):
 class ShareLink:
     """The share session of a member with one node."""
 
-    def __init__(self, cluster: Cluster, node: int, group: str, member: str, names: Mapping[uuid.UUID, str]) -> None:
+    def __init__(
+        self, cluster: Cluster, node: int, group: str, member: str, names: Mapping[uuid.UUID, str], holder: Holder
+    ) -> None:
         self.node = node
+        self.wanted: Collection[Key] = ()  # the partitions of the last fetch
+        self.address = ''  # of the server, as far as it was connected to
+        self.knows_times = False  # whether it understands what only acklog does: times of release, words
+        self.renews = True  # whether it renews locks, as far as it was not found out that it does not
         self.session = ShareSession(group, member, names)
         self.fetching: asyncio.Task[Fetched] | None = None
         self.lock_ms = 0  # how long locks last, as far as the server has said
         self._cluster, self._names = cluster, names
+        self._holder = holder
         self._purpose = f'share {member}'
         self._turn = asyncio.Lock()
 
     async def connection(self) -> Connection:
         """Its connection, opened when there is none."""
-        return await self._cluster.connection(self.node, self._purpose)
+        connection = await self._cluster.connection(self.node, self._purpose)
+        self.address, self.knows_times = connection.address, ACKLOG_FEATURE in connection.features
+        return connection
 
     def start(self, wanted: Collection[Key], limits: Limits) -> asyncio.Task[Fetched]:
         """The fetch that is on its way, or another one."""
         if self.fetching is None:
+            self.wanted = wanted
             self.fetching = asyncio.create_task(self._fetch(wanted, limits))
         return self.fetching
 
@@ -91,7 +104,7 @@ class ShareLink:
             connection = await self.connection()
             if not connection.offers(SHARE_ACKNOWLEDGE, 2):
                 raise Unsupported(f'the server at {connection.address} does not renew locks (ShareAcknowledge v2)')
-            ranges = [(offset, offset, bytes([RENEW]), None) for offset in sorted(offsets)]
+            ranges: list[Acknowledgement] = [(offset, offset, _RENEW, None) for offset in sorted(offsets)]
             call = _acknowledge(self.session.renew({key: ranges}))
             answer = await self._ask(connection, call)
             self.session.advanced(answer.error_code, answer.error_message)
@@ -101,13 +114,37 @@ class ShareLink:
                 for partition in topic.partitions:
                     _check(partition.error_code, partition.error_message, subject)
 
-    async def check_release_at(self) -> None:
-        """Raises Unsupported where the server does not know of times of release."""
-        connection = await self.connection()
-        if ACKLOG_FEATURE not in connection.features:
-            raise Unsupported(
-                f'the server at {connection.address} is not acklog: it cannot release a record until a time named'
-            )
+    async def renew_open(self) -> None:
+        """Begin the locks of all that is open anew, as far as they have not run out; what has is no longer held.
+
+        Nothing happens where the server cannot renew. Raises the connection's errors."""
+        async with self._turn:
+            connection = await self.connection()
+            self.renews = self.renews and connection.offers(SHARE_ACKNOWLEDGE, 2)
+            ranges = self.session.open_ranges()
+            if not self.renews or not ranges or self.session.epoch == OPEN:
+                return
+            for key in await self._refused(connection, ranges):
+                by_fetch = self.session.of(key).by_fetch()  # each fetch's lock has run out, or not
+                for taken, offsets in by_fetch.items():
+                    apart = {key: [(offset, offset, _RENEW, None) for offset in offsets]}
+                    if len(by_fetch) == 1 or await self._refused(connection, apart):
+                        self.session.ran_out(key, taken)
+
+    async def _refused(self, connection: Connection, ranges: Mapping[Key, Sequence[Acknowledgement]]) -> list[Key]:
+        """Renew these; the partitions where the server did not."""
+        answer = await self._ask(connection, _acknowledge(self.session.renew(ranges)))
+        if not self.session.advanced(answer.error_code, answer.error_message):
+            return []
+        refused = []
+        for topic in answer.topics:
+            for partition in topic.partitions:
+                if error_code(partition.error_code) is ErrorCode.INVALID_RECORD_STATE:
+                    if 'not enabled' in (partition.error_message or ''):  # share.renew.acknowledge.enable
+                        self.renews = False
+                        return []
+                    refused.append((uuid.UUID(bytes=topic.topic_id), partition.index))
+        return refused
 
     # --- requests
 
@@ -136,7 +173,8 @@ class ShareLink:
             return []
         assert not isinstance(partition.records, list | tuple)  # only what is to be encoded comes in pieces
         name = self._names.get(key[0], '')
-        found = sort_out(name, key[1], partition.records or b'', partition.acquired)  # type: ignore[arg-type]
+        data: Buffer = partition.records or b''  # type: ignore[assignment]
+        found = sort_out(name, key[1], data, partition.acquired, self._holder)
         self.session.taken(key, [r.offset for r in found.records], found.gaps, found.unreadable)
         return found.records
 

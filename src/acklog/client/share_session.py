@@ -20,13 +20,14 @@ from typing import NamedTuple
 from acklog.client.errors import AcknowledgementFailure, error_code
 from acklog.client.unsettled import Decision, Told, Unsettled
 from acklog.wire import share_acknowledge, share_fetch
-from acklog.wire.acknowledgements import GAP, RELEASE, Acknowledgement
+from acklog.wire.acknowledgements import GAP, RELEASE, RENEW, Acknowledgement
 from acklog.wire.error_code import ErrorCode
 
 Key = tuple[uuid.UUID, int]  # topic id, partition
 
 OPEN, CLOSE = 0, -1
 _HIGHEST_EPOCH = (1 << 31) - 1
+_RENEW = bytes([RENEW])
 
 SESSION_ERRORS = frozenset(
     {
@@ -91,6 +92,12 @@ class ShareSession:
         for first, last in unreadable:
             unsettled.decided.update(dict.fromkeys(range(first, last + 1), Decision(RELEASE, None, self.fetches)))
 
+    def ran_out(self, key: Key, taken: int) -> None:
+        """The lock of what is open of that fetch has run out: it is no longer held."""
+        unsettled = self.of(key)
+        for offset in [offset for offset, number in unsettled.open.items() if number == taken]:
+            del unsettled.open[offset]
+
     # --- requests
 
     def fetch(self, wanted: Collection[Key], limits: Limits) -> share_fetch.Request:
@@ -124,6 +131,14 @@ class ShareSession:
         """A ShareAcknowledge with all that is to be told; `close`: and the end of the session."""
         topics = _topics(self._take_acks())
         return share_acknowledge.Request(self.group, self.member, CLOSE if close else self.epoch, False, topics)
+
+    def open_ranges(self) -> dict[Key, list[Acknowledgement]]:
+        """Renewals of all that is open."""
+        renewals: dict[Key, list[Acknowledgement]] = {}
+        for key, unsettled in self._unsettled.items():
+            if unsettled.open:
+                renewals[key] = [(first, last, _RENEW, None) for first, last in unsettled.ranges()]
+        return renewals
 
     def renew(self, ranges: Mapping[Key, Sequence[Acknowledgement]]) -> share_acknowledge.Request:
         """A ShareAcknowledge that renews locks and nothing else (KIP-1222)."""

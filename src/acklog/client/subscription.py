@@ -5,6 +5,10 @@ them there is a share session (share_link.py). `poll` fetches from all of them a
 What the subscriber decides goes with the next fetch, or on its own after `tell_after` seconds, whichever comes first;
 `flush` waits until the server has confirmed it. The next records may be taken while earlier ones are unsettled.
 
+While the subscriber is busy with what it has, the next fetch is under way (`ahead`), and the locks of all that it holds
+are renewed after a third of their time (renewal.py). A server answers the requests of a session in their order, so what
+is decided while a fetch waits there is told when that is over: as long as records are held, fetches wait shortly.
+
 Bounded: a fetch brings about `max_bytes` from each node, at most one fetch per node is under way, and no more than
 `max_unsettled` records are held.
 """
@@ -12,10 +16,10 @@ Bounded: a fetch brings about `max_bytes` from each node, at most one fetch per 
 from __future__ import annotations
 
 import asyncio
-import time
+import sys
 from collections import deque
 from collections.abc import AsyncIterator, Iterable, Sequence
-from datetime import datetime
+from datetime import timedelta
 from types import TracebackType
 from typing import Any
 
@@ -26,18 +30,25 @@ from acklog.client.errors import (
     AcknowledgementsRefused,
     ClientClosed,
     TooManyUnsettled,
+    Unsupported,
 )
 from acklog.client.membership import Membership
 from acklog.client.places import LOOK_AGAIN, Places
-from acklog.client.received import Received
+from acklog.client.received import Delay, Instant, Received
+from acklog.client.renewal import Renewal
 from acklog.client.share_link import PASSING, Fetched, ShareLink
 from acklog.client.share_session import Key, Limits
 from acklog.errors import AcklogError
 from acklog.wire.acknowledgements import ACCEPT, REJECT, RELEASE
 from acklog.wire.error_code import ErrorCode
 
+HELD_WAIT = 0.1  # seconds that a fetch waits at most while there are records about which something may be decided
+AHEAD_WAIT = 0.5  # seconds that a fetch waits which nobody waits for
 ANSWER_GRACE = 1.0  # seconds that an empty answer may come later than asked for
+MOST_WORDS = 1000  # characters
 MOST_FAILURES = 1000  # kept until `flush` raises them
+
+_NOBODY: tuple[None, None] = (None, None)
 
 
 class Subscription:
@@ -45,7 +56,9 @@ class Subscription:
 
     `max_records`: how many records a poll asks for; `strict`: not one more than that, else whole batches are taken,
     which is faster; `max_bytes`: bytes that a fetch brings at most, about; `max_unsettled`: how many records may be
-    held without a decision; `tell_after`: seconds after which decisions are sent even if nobody polls.
+    held without a decision, None for any number; `tell_after`: seconds after which decisions are sent even if nobody
+    polls; `ahead`: fetch the next records while the ones taken are worked on (None: where they are taken by `async
+    for`); `renew`: renew the locks of what is held, for as long as it is held.
     """
 
     def __init__(
@@ -57,16 +70,20 @@ class Subscription:
         max_records: int = 500,
         strict: bool = False,
         max_bytes: int = 16 << 20,
-        max_unsettled: int = 100_000,
+        max_unsettled: int | None = 100_000,
         tell_after: float = 0.1,
+        ahead: bool | None = None,
+        renew: bool = True,
     ) -> None:
         self.group, self.topics = group, list(topics)
         self._cluster = cluster
+        self._links: dict[int, ShareLink] = {}
         self._max_records, self._strict, self._max_bytes = max_records, strict, max_bytes
-        self._max_unsettled, self._tell_after = max_unsettled, tell_after
+        self._max_unsettled = sys.maxsize if max_unsettled is None else max_unsettled
+        self._tell_after, self._ahead = tell_after, ahead
+        self._renewal = Renewal(self._links) if renew else None
         self._membership = Membership(cluster, group, topics)
         self._places = Places(cluster)
-        self._links: dict[int, ShareLink] = {}
         self._holders: dict[tuple[str, int], tuple[ShareLink, Key]] = {}
         self._ready: deque[Received] = deque()
         self._failures: deque[AcknowledgementFailure] = deque(maxlen=MOST_FAILURES)
@@ -94,6 +111,8 @@ class Subscription:
         connection = await self._cluster.connection(ANY_NODE)
         connection.version(SHARE_FETCH)
         await self._membership.join()
+        if self._renewal is not None:
+            self._renewal.start()
 
     @property
     def member_id(self) -> str:
@@ -125,17 +144,37 @@ class Subscription:
                 self._ready.clear()
                 return records
             wanted = min(max_records or self._max_records, self._max_unsettled - self.unsettled)
-            if wanted <= 0:
+            if wanted <= 0 and not any(link.fetching for link in self._links.values()):
                 raise TooManyUnsettled(
                     f'{self.unsettled} records are held; sign some off before taking more (max_unsettled)'
                 )
-            return await self._poll_until(asyncio.get_running_loop().time() + wait, wanted)
+            records = await self._poll_until(asyncio.get_running_loop().time() + wait, wanted)
+            if records and self._ahead:
+                self._fetch_ahead(max_records or self._max_records)
+            return records
 
     async def __aiter__(self) -> AsyncIterator[Received]:
         """Records one after the other, without end."""
+        if self._ahead is None:
+            self._ahead = True
+        ready = self._ready
         while True:
-            for record in await self.poll():
-                yield record
+            while ready:
+                yield ready.popleft()
+            ready.extend(await self.poll())
+
+    def _fetch_ahead(self, wanted: int) -> None:
+        """Fetch where nothing is under way, if there is room for it. The next poll finds it."""
+        wanted = min(wanted, self._max_unsettled - self.unsettled)
+        if wanted > 0:
+            for link in self._links.values():
+                if link.wanted:
+                    link.start(link.wanted, self._limits(AHEAD_WAIT, wanted))
+
+    def _limits(self, wait: float, wanted: int) -> Limits:
+        if self.unsettled:
+            wait = min(wait, HELD_WAIT, self.lock_seconds / 10)
+        return Limits(int(wait * 1000), self._max_bytes, wanted, self._strict)
 
     async def _poll_until(self, deadline: float, wanted: int) -> list[Received]:
         loop = asyncio.get_running_loop()
@@ -152,10 +191,11 @@ class Subscription:
 
     async def _start_fetches(self, wait: float, wanted: int) -> list[asyncio.Task[Fetched]]:
         by_node = await self._places.by_node(self._membership.assignment)
-        limits = Limits(int(wait * 1000), self._max_bytes, wanted, self._strict)
+        limits = self._limits(wait, wanted)
         for node in by_node:
             if node not in self._links:
-                self._links[node] = ShareLink(self._cluster, node, self.group, self.member_id, self._places.names)
+                names = self._places.names
+                self._links[node] = ShareLink(self._cluster, node, self.group, self.member_id, names, self)
         for link in self._links.values():
             keys = by_node.get(link.node, ())
             if keys or link.session.partitions or link.session.has_decisions:
@@ -199,35 +239,52 @@ class Subscription:
 
     # --- deciding
 
-    def accept(self, record: Received) -> None:
-        """It is done: it is never delivered to this group again."""
-        self._decide(record, ACCEPT)
+    def accept(self, records: Received | Iterable[Received]) -> None:
+        """It is done: it is never delivered to this group again. Of many records at once this is faster."""
+        if isinstance(records, Received):
+            self._decide(records, ACCEPT)
+        else:
+            for record in records:
+                self._decide(record, ACCEPT)
 
-    def reject(self, record: Received) -> None:
-        """It cannot be processed by anybody: it is not delivered again."""
-        self._decide(record, REJECT)
+    def reject(self, record: Received, *, reason: str = '') -> None:
+        """It cannot be processed by anybody: it is not delivered again. `reason`: your own words about it, of which the
+        first 1,000 characters are kept; raises Unsupported where the server is not acklog."""
+        if reason:
+            self._check_knows(record, "keep the subscriber's words")
+        self._decide(record, REJECT, words=reason[:MOST_WORDS] or None)
 
-    def release(self, record: Received) -> None:
-        """Hand it back: it is delivered again at once, or after the group's backoff."""
-        self._decide(record, RELEASE)
+    def release(
+        self, record: Received, *, after: Delay | None = None, at: Instant | None = None, reason: str = ''
+    ) -> None:
+        """Hand it back: it is delivered again at once, or after the group's backoff.
 
-    async def release_at(self, record: Received, when: datetime | int) -> None:
-        """Hand it back to be delivered again at a time named: a datetime with a time zone, or ms since 1970.
+        `after`: not before so many seconds, counted from when the server has it; `at`: not before that time, a datetime
+        with a time zone or ms since 1970; `reason`: your own words. These three raise Unsupported where the server is
+        not acklog, which alone knows of them; ValueError for a datetime without a zone, for less than no time, for both
+        times."""
+        delay = None if after is None else _milliseconds(after)
+        instant = None if at is None else _instant(at)
+        if delay is not None and instant is not None:
+            raise ValueError('a record is released after some time or at an instant, not both')
+        if delay is not None or instant is not None:
+            self._check_knows(record, 'release a record until a time named')
+        if reason:
+            self._check_knows(record, "keep the subscriber's words")
+        self._decide(record, RELEASE, instant, delay, reason[:MOST_WORDS] or None)
 
-        Raises Unsupported where the server is not acklog, which alone knows of such times; ValueError for a datetime
-        without a time zone."""
-        if isinstance(when, datetime):
-            if when.tzinfo is None:
-                raise ValueError('a time of release needs a time zone')
-            when = int(when.timestamp() * 1000)
-        link, _ = self._holder(record)
-        if link is not None:
-            await link.check_release_at()
-        self._decide(record, RELEASE, when)
+    async def release_at(self, record: Received, when: Instant) -> None:
+        """`release` with `at`."""
+        self.release(record, at=when)
 
     async def release_after(self, record: Received, seconds: float) -> None:
-        """Hand it back to be delivered again after so many seconds by this machine's clock; as `release_at`."""
-        await self.release_at(record, int((time.time() + seconds) * 1000))
+        """`release` with `after`."""
+        self.release(record, after=seconds)
+
+    def _check_knows(self, record: Received, what: str) -> None:
+        link, _ = self._holder(record)
+        if link is not None and not link.knows_times:
+            raise Unsupported(f'the server at {link.address} is not acklog: it cannot {what}')
 
     async def renew(self, records: Received | Iterable[Received]) -> None:
         """Hold these records for another lock's duration from now on.
@@ -239,7 +296,7 @@ class Subscription:
         for record in [records] if isinstance(records, Received) else records:
             by_place.setdefault((record.topic, record.partition), []).append(record.offset)
         for place, offsets in by_place.items():
-            link, key = self._holders.get(place, (None, None))
+            link, key = self._holders.get(place, _NOBODY)
             if link is not None and key is not None:
                 await link.renew(key, offsets)
 
@@ -257,22 +314,28 @@ class Subscription:
         self._raise_failures()
 
     def _holder(self, record: Received) -> tuple[ShareLink | None, Key | None]:
-        return self._holders.get((record.topic, record.partition), (None, None))
+        return self._holders.get((record.topic, record.partition), _NOBODY)
 
-    def _decide(self, record: Received, type_: int, release_at: int | None = None) -> None:
+    def holds(self, record: Received) -> bool:
+        """Whether it is still this member's to decide on: not decided, its lock not known to have run out."""
+        link, key = self._holder(record)
+        return link is not None and key is not None and record.offset in link.session.of(key).open
+
+    def _decide(
+        self,
+        record: Received,
+        type_: int,
+        release_at: int | None = None,
+        after: int | None = None,
+        words: str | None = None,
+    ) -> None:
         if self._closed:
             raise ClientClosed('the subscription was closed')
-        link, key = self._holder(record)
-        if link is None or key is None or not link.session.of(key).decide(record.offset, type_, release_at):
+        link, key = self._holders.get((record[0], record[1]), _NOBODY)
+        if link is None or key is None or not link.session.of(key).decide(record[2], type_, release_at, after, words):
+            words_of_it = 'this member does not hold the record'
             self._failures.append(
-                AcknowledgementFailure(
-                    record.topic,
-                    record.partition,
-                    record.offset,
-                    record.offset,
-                    ErrorCode.INVALID_RECORD_STATE,
-                    'this member does not hold the record',
-                )
+                AcknowledgementFailure(*record[:3], record[2], ErrorCode.INVALID_RECORD_STATE, words_of_it)
             )
         elif self._teller is None or self._teller.done():
             self._teller = asyncio.create_task(self._tell_later())
@@ -316,6 +379,8 @@ class Subscription:
         self._closed = True
         if self._teller is not None:
             self._teller.cancel()
+        if self._renewal is not None:
+            await self._renewal.stop()
         fetches = [link.fetching for link in self._links.values() if link.fetching is not None]
         if fetches:
             await self._membership.leave()  # acklog answers the fetches of a member that leaves at once
@@ -331,3 +396,18 @@ class Subscription:
             self._note_failures(link)
         await self._membership.leave()
         await self._cluster.drop_purpose(f'share {self.member_id}')
+
+
+def _milliseconds(delay: Delay) -> int:
+    seconds = delay.total_seconds() if isinstance(delay, timedelta) else delay
+    if seconds < 0:
+        raise ValueError(f'a record cannot be released {-seconds:g} s ago')
+    return round(seconds * 1000)
+
+
+def _instant(when: Instant) -> int:
+    if isinstance(when, int):
+        return when
+    if when.tzinfo is None:
+        raise ValueError(f'{when} has no time zone, so it is no point in time')
+    return int(when.timestamp() * 1000)

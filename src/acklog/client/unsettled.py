@@ -14,13 +14,16 @@ from acklog.wire.acknowledgements import GAP, Acknowledgement
 
 
 class Decision(NamedTuple):
-    """What is to become of a record: one of the acknowledgement types, and for a release the time in ms, or None.
+    """What is to become of a record: one of the acknowledgement types, for a release the time in ms, and what acklog
+    understands besides: a delay in ms, and words.
 
     `taken`: number of the fetch that brought it. What one fetch brought has one lock, which runs out for all of it."""
 
     type: int
     release_at: int | None
     taken: int
+    after: int | None = None
+    words: str | None = None
 
 
 class Told(NamedTuple):
@@ -37,17 +40,49 @@ class Unsettled:
         self.open: dict[int, int] = {}  # offset -> number of the fetch
         self.decided: dict[int, Decision] = {}
         self.gaps: list[tuple[int, int, int]] = []  # first, last, number of the fetch
+        self._last = Decision(GAP, None, 0)  # most are alike: one object does for them
 
-    def decide(self, offset: int, type_: int, release_at: int | None = None) -> bool:
+    def decide(
+        self,
+        offset: int,
+        type_: int,
+        release_at: int | None = None,
+        after: int | None = None,
+        words: str | None = None,
+    ) -> bool:
         """Note a decision, which replaces an earlier one that was not sent yet; False if the record is not held."""
-        if offset in self.open:
-            taken = self.open.pop(offset)
-        elif offset in self.decided:
-            taken = self.decided[offset].taken
-        else:
-            return False
-        self.decided[offset] = Decision(type_, release_at, taken)
+        taken = self.open.pop(offset, None)
+        if taken is None:
+            earlier = self.decided.get(offset)
+            if earlier is None:
+                return False
+            taken = earlier.taken
+        decision = type_, release_at, taken, after, words
+        if self._last != decision:
+            self._last = Decision._make(decision)
+        self.decided[offset] = self._last
         return True
+
+    def ranges(self) -> list[tuple[int, int]]:
+        """What is open, in order."""
+        found: list[tuple[int, int]] = []
+        first = last = -2
+        for offset in sorted(self.open):
+            if offset != last + 1:
+                if last >= 0:
+                    found.append((first, last))
+                first = offset
+            last = offset
+        if last >= 0:
+            found.append((first, last))
+        return found
+
+    def by_fetch(self) -> dict[int, list[int]]:
+        """What is open, in order, by the number of the fetch that brought it."""
+        found: dict[int, list[int]] = {}
+        for offset, taken in sorted(self.open.items()):
+            found.setdefault(taken, []).append(offset)
+        return found
 
     def take(self) -> list[Told]:
         """All that is to be told, as ranges in order; it counts as told."""
@@ -76,10 +111,14 @@ def joined(ranges: Sequence[tuple[int, int, Decision]]) -> list[Told]:
             joint[-1] = (joint[-1][0], last, decision)
         else:
             joint.append((first, last, decision))
-    return [
-        Told((first, last, bytes([decision.type]), decision.release_at), decision.taken)
-        for first, last, decision in joint
-    ]
+    return [Told(_acknowledgement(*each), each[2].taken) for each in joint]
+
+
+def _acknowledgement(first: int, last: int, decision: Decision) -> Acknowledgement:
+    types = bytes([decision.type])
+    if decision.after is None and decision.words is None:
+        return first, last, types, decision.release_at
+    return first, last, types, decision.release_at, decision.after, decision.words
 
 
 def without(ranges: Iterable[tuple[int, int]], offsets: Sequence[int]) -> list[tuple[int, int]]:

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator
+from itertools import starmap
 from typing import NamedTuple
 
 import crc32c as _crc32c
@@ -29,7 +30,8 @@ from acklog.wire import compression as _compression
 from acklog.wire.primitives import Buffer
 from acklog.wire.records import NewRecord as NewRecord
 from acklog.wire.records import Record as Record
-from acklog.wire.records import pack, unpack
+from acklog.wire.records import Row as Row
+from acklog.wire.records import pack, rows
 
 HEADER_SIZE = 61
 MAGIC = 2
@@ -222,7 +224,7 @@ def _seal(data: bytearray | memoryview, position: int, size: int) -> None:
 
 
 def build(
-    records: Iterable[NewRecord | tuple[bytes | None, bytes | None]],
+    records: Iterable[NewRecord | tuple[bytes | None, bytes | None] | bytes],
     *,
     timestamp: int,
     base_offset: int = 0,
@@ -234,7 +236,7 @@ def build(
     transactional: bool = False,
     control: bool = False,
 ) -> bytearray:
-    """A batch of these records (one or more; keys, values, headers, timestamps as `NewRecord`).
+    """A batch of these records (one or more; keys, values, headers, timestamps as `NewRecord`; bytes: a value alone).
 
     `timestamp`: ms, for the records that have none of their own. Raises ValueError without records.
     """
@@ -264,14 +266,15 @@ def records(
     for span in spans(data, position):
         if span.attributes & CONTROL and not control:
             continue
-        yield from _records_of(data, span, max_unpacked)
+        yield from starmap(Record, rows_of(data, span, max_unpacked))
 
 
-def _records_of(data: Buffer, span: Span, max_unpacked: int) -> Iterator[Record]:
+def rows_of(data: Buffer, span: Span, max_unpacked: int = MAX_UNPACKED) -> Iterator[Row]:
+    """The records of one batch as plain tuples; otherwise as `records`, control batches too."""
     header = read_header(data, span.position)
     if header.magic != MAGIC:
         raise CorruptBatch(f'unknown message format {header.magic}')
     packed = memoryview(data)[span.position + HEADER_SIZE : span.position + span.size]
     body = bytes(_compression.decompress(compression_name(header.attributes), packed, max_unpacked))
     fixed = header.max_timestamp if header.attributes & LOG_APPEND_TIME else None
-    yield from unpack(body, header.record_count, header.base_offset, header.base_timestamp, fixed)
+    return rows(body, header.record_count, header.base_offset, header.base_timestamp, fixed)

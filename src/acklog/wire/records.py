@@ -6,11 +6,12 @@ differences to the batch's, key, value, headers. Lengths of -1 stand for null. T
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from acklog.errors import CorruptBatch, ProtocolError
-from acklog.wire.primitives import Buffer, get_varint, put_varint
+from acklog.wire.primitives import get_varint, put_varint
 
 
 class Record(NamedTuple):
@@ -32,82 +33,147 @@ class NewRecord(NamedTuple):
     timestamp: int | None = None
 
 
-def pack(
-    records: Iterable[NewRecord | tuple[bytes | None, bytes | None]], timestamp: int
-) -> tuple[bytearray, int, int]:
+Bare = tuple[bytes | None, bytes | None]  # key and value
+
+
+def pack(records: Iterable[NewRecord | Bare | bytes], timestamp: int) -> tuple[bytes, int, int]:
     """(bytes, number of records, latest timestamp) of records one after the other.
 
-    `timestamp`: the batch's, and that of the records that have none. Raises ValueError without records.
+    `timestamp`: the batch's, and that of the records that have none; bytes are a value without a key. Raises
+    ValueError without records.
     """
-    body = bytearray()
-    count = 0
-    latest = timestamp
-    for count, record in enumerate(records, 1):
-        key, value, headers, own = NewRecord(*record)
-        when = timestamp if own is None else own
-        latest = when if count == 1 or when > latest else latest
-        _put_record(body, when - timestamp, count - 1, key, value, headers)
-    if not count:
+    parts: list[bytes] = []
+    deltas = _varints()
+    heads: dict[tuple[int, int], tuple[bytes, bytes]] = {}  # of what has a value only, by its length and the delta's
+    count, latest = 0, None
+    for record in records:
+        delta = deltas[count] if count < _SHORT else _varint(count)
+        if type(record) is bytes:
+            lengths = len(record), len(delta)
+            head = heads.get(lengths)
+            if head is None:
+                head = heads[lengths] = _head(*lengths)
+            parts += (head[0], delta, head[1], record, b'\0')
+            when = timestamp
+        else:
+            key, value, headers, own = record if type(record) is NewRecord else NewRecord(*record)
+            when = timestamp if own is None else own
+            _put_record(parts, _varint(when - timestamp), delta, key, value, headers)
+        latest = when if latest is None or when > latest else latest
+        count += 1
+    if latest is None:
         raise ValueError('a batch needs a record')
-    return body, count, latest
+    return b''.join(parts), count, latest
+
+
+def _head(length: int, delta: int) -> tuple[bytes, bytes]:
+    """What stands before and behind the offset's difference, of so many bytes, in a record that has a value only."""
+    behind = b'\1' + _varint(length)  # no key
+    return _varint(2 + delta + len(behind) + length + 1) + b'\0\0', behind
 
 
 def _put_record(
-    out: bytearray,
-    timestamp_delta: int,
-    offset_delta: int,
+    parts: list[bytes],
+    timestamp_delta: bytes,
+    offset_delta: bytes,
     key: bytes | None,
     value: bytes | None,
     headers: Sequence[tuple[str, bytes | None]],
 ) -> None:
-    record = bytearray(1)  # attributes, unused
-    put_varint(record, timestamp_delta)
-    put_varint(record, offset_delta)
-    _put_bytes(record, key)
-    _put_bytes(record, value)
-    put_varint(record, len(headers))
+    key_size = b'\1' if key is None else _varint(len(key))  # -1
+    value_size = b'\1' if value is None else _varint(len(value))
+    behind = _headers(headers) if headers else b'\0'
+    key, value = key or b'', value or b''
+    size = 1 + len(timestamp_delta) + len(offset_delta) + len(key_size) + len(key) + len(value_size) + len(value)
+    parts += (
+        _varint(size + len(behind)),
+        b'\0',  # attributes, unused
+        timestamp_delta,
+        offset_delta,
+        key_size,
+        key,
+        value_size,
+        value,
+        behind,
+    )
+
+
+def _headers(headers: Sequence[tuple[str, bytes | None]]) -> bytes:
+    out = bytearray(_varint(len(headers)))
     for name, content in headers:
-        _put_bytes(record, name.encode())
-        _put_bytes(record, content)
-    put_varint(out, len(record))
-    out += record
+        encoded = name.encode()
+        out += _varint(len(encoded)) + encoded
+        out += b'\1' if content is None else _varint(len(content)) + content
+    return bytes(out)
 
 
-def _put_bytes(out: bytearray, value: Buffer | None) -> None:
-    if value is None:
-        out.append(1)  # -1
-    else:
-        put_varint(out, len(value))
-        out += value
+_SHORT = 1 << 13  # those below take at most two bytes
 
 
-def unpack(
+@functools.cache
+def _varints() -> list[bytes]:
+    """The varints of 0 to _SHORT - 1."""
+    return [bytes((value << 1,)) for value in range(64)] + [
+        bytes((value << 1 & 0x7F | 0x80, value >> 6)) for value in range(64, _SHORT)
+    ]
+
+
+def _varint(value: int) -> bytes:
+    if 0 <= value < _SHORT:
+        return _varints()[value]
+    out = bytearray()
+    put_varint(out, value)
+    return bytes(out)
+
+
+Row = tuple[int, int, bytes | None, bytes | None, Sequence[tuple[str, bytes | None]]]
+"""A record as a plain tuple of `Record`'s fields."""
+
+
+def rows(
     body: bytes, count: int, base_offset: int, base_timestamp: int, fixed_timestamp: int | None = None
-) -> Iterator[Record]:
+) -> Iterator[Row]:
     """The `count` records that `body` begins with. `fixed_timestamp`: that of all of them (LogAppendTime).
 
-    Raises CorruptBatch.
-    """
+    Raises CorruptBatch."""
     position = 0
-    for _ in range(count):
-        try:
-            record, position = _read_record(body, position, base_offset, base_timestamp, fixed_timestamp)
-        except (IndexError, UnicodeDecodeError, ProtocolError) as error:
-            raise CorruptBatch(f'a broken record in the batch at offset {base_offset}: {error}') from None
-        yield record
+    try:
+        for _ in range(count):
+            row, position = _read_record(body, position, base_offset, base_timestamp, fixed_timestamp)
+            yield row
+    except (IndexError, UnicodeDecodeError, ProtocolError) as error:
+        raise CorruptBatch(f'a broken record in the batch at offset {base_offset}: {error}') from None
 
 
 def _read_record(
     body: bytes, position: int, base_offset: int, base_timestamp: int, fixed: int | None
-) -> tuple[Record, int]:
+) -> tuple[Row, int]:
     size, position = get_varint(body, position)
     end = position + size
     if size < 0 or end > len(body):
         raise ProtocolError(f'a record of {size} bytes')
-    timestamp_delta, position = get_varint(body, position + 1)
+    delta = body[position + 1]
+    if delta < 0x80:  # one byte, as nearly always: a call would cost more than the rest
+        timestamp_delta, position = delta >> 1 ^ -(delta & 1), position + 2
+    else:
+        timestamp_delta, position = get_varint(body, position + 1)
     offset_delta, position = get_varint(body, position)
-    key, position = _get_bytes(body, position, end)
+    length = body[position]
+    if length == 1:
+        key, position = None, position + 1
+    else:
+        key, position = _get_bytes(body, position, end)
     value, position = _get_bytes(body, position, end)
+    headers: Sequence[tuple[str, bytes | None]] = ()
+    if position + 1 != end or body[position]:
+        headers, position = _get_headers(body, position, end)
+        if position != end:
+            raise ProtocolError(f'{end - position} bytes too many in a record')
+    timestamp = base_timestamp + timestamp_delta if fixed is None else fixed
+    return (base_offset + offset_delta, timestamp, key, value, headers), end
+
+
+def _get_headers(body: bytes, position: int, end: int) -> tuple[Sequence[tuple[str, bytes | None]], int]:
     count, position = get_varint(body, position)
     if not 0 <= count <= end - position:
         raise ProtocolError(f'{count} headers in {end - position} bytes')
@@ -118,10 +184,7 @@ def _read_record(
         if name is None:
             raise ProtocolError('a header without a name')
         headers.append((name.decode(), content))
-    if position != end:
-        raise ProtocolError(f'{end - position} bytes too many in a record')
-    timestamp = base_timestamp + timestamp_delta if fixed is None else fixed
-    return Record(base_offset + offset_delta, timestamp, key, value, headers), end
+    return tuple(headers), position
 
 
 def _get_bytes(body: bytes, position: int, end: int) -> tuple[bytes | None, int]:
