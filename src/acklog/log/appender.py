@@ -88,7 +88,9 @@ class Appender:
 
     # --- a turn of appends
 
-    def add(self, batches: Buffer, now: int, synced: bool) -> asyncio.Future[Appended]:
+    def add(
+        self, batches: Buffer, now: int, synced: bool, placed: Callable[[int], None] | None = None
+    ) -> asyncio.Future[Appended]:
         """See `Log.append`; the future has its result when the bytes are as durable as asked."""
         if self.closed or self.store.sync_failed or self.store.shared.reserve.short:
             self._check(now)
@@ -106,6 +108,8 @@ class Appender:
         if result.duplicate:
             self._answer_repeat(future, result, synced)
             return future
+        if placed is not None:
+            placed(result.first)
         self._now = now
         self._buffers.append(batches)
         self._waiting.append((future, result, synced))

@@ -86,8 +86,14 @@ class LocalLog:
     def __repr__(self) -> str:
         return f'<LocalLog {self.name} [{self.start}, {self.end})>'
 
-    async def append(self, batches: bytes | bytearray | memoryview, now: int, durability: Durability) -> Appended:
-        return await self._appender.add(batches, now, durability is Durability.SYNCED)
+    async def append(
+        self,
+        batches: bytes | bytearray | memoryview,
+        now: int,
+        durability: Durability,
+        placed: Callable[[int], None] | None = None,
+    ) -> Appended:
+        return await self._appender.add(batches, now, durability is Durability.SYNCED, placed)
 
     async def read(self, offset: int, max_bytes: int, *, up_to: int | None = None) -> Read:
         self._check_open()

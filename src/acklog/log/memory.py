@@ -144,7 +144,13 @@ class MemoryLog:
     def size(self) -> int:
         return sum(each.size for each in self._content.segments)
 
-    async def append(self, batches: bytes | bytearray | memoryview, now: int, durability: Durability) -> Appended:
+    async def append(
+        self,
+        batches: bytes | bytearray | memoryview,
+        now: int,
+        durability: Durability,
+        placed: Callable[[int], None] | None = None,
+    ) -> Appended:
         self._check_open()
         records = sum(each.last - each.first + 1 for each in spans(batches))
         self._pending += records
@@ -152,7 +158,7 @@ class MemoryLog:
             async with self._writing:
                 await self._trouble.pause()
                 self._check_open()
-                result = self._store(bytearray(batches), now, durability)
+                result = self._store(bytearray(batches), now, durability, placed)
         finally:
             self._pending -= records
         await self._trouble.pause()
@@ -247,11 +253,17 @@ class MemoryLog:
         if self._closed:
             raise Closed(f'{self.name} is closed')
 
-    def _store(self, batches: bytearray, now: int, durability: Durability) -> Appended:
+    def _store(
+        self, batches: bytearray, now: int, durability: Durability, placed: Callable[[int], None] | None
+    ) -> Appended:
         failure = self._trouble.failure(self.name)
         if failure is not None and not (failure is OutcomeUnknown and self._trouble.random.random() < 0.5):
             raise failure(f'{self.name}: by demand')
-        result = self._repeat(batches) or self._put(batches, now)
+        result = self._repeat(batches)
+        if result is None:
+            if placed is not None:
+                placed(self._content.end)
+            result = self._put(batches, now)
         if durability is Durability.SYNCED:
             self._content.sync()
         if failure is not None:

@@ -97,12 +97,22 @@ class Log(Protocol):
         """Bytes stored."""
         ...
 
-    async def append(self, batches: bytes | bytearray | memoryview, now: int, durability: Durability) -> Appended:
+    async def append(
+        self,
+        batches: bytes | bytearray | memoryview,
+        now: int,
+        durability: Durability,
+        placed: Callable[[int], None] | None = None,
+    ) -> Appended:
         """Append one or more whole, checked batches; returns when they are as durable as asked.
 
         Several appends of one turn of the loop go out in one write; appends are stored in the order of the calls. The
         buffer must stay unchanged until the call returns. A batch of an idempotent producer that is a repeat is not
         stored again (`duplicate`), and answered when its original is as durable as asked.
+
+        `placed` is called with the offset of the first record as soon as that is known, before anybody can read it; not
+        for a repeat. When the call fails after that, `end` tells whether the records are there: they are if they lie
+        below it.
 
         Raises Full, Failed, Fenced, OutcomeUnknown, Closed, OutOfOrderSequence, StaleProducerEpoch.
         """
