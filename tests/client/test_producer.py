@@ -8,7 +8,7 @@ import pytest
 from tests.client.conftest import MakeTopic
 from tests.client.taking import take
 
-from acklog.client import Client, ClientClosed, NotFound, Published, Refused
+from acklog.client import Client, ClientClosed, NewRecord, NotFound, Published, Refused
 from acklog.errors import ConfigError
 
 pytestmark = pytest.mark.system
@@ -122,3 +122,31 @@ async def test_linger_makes_one_batch_of_what_comes_meanwhile(client: Client, to
     async with client.producer(linger=0.2) as producer:
         results = await asyncio.gather(*(producer.publish(name, b'%d' % i) for i in range(10)))
     assert [result.offset for result in results] == list(range(10))
+
+
+async def test_many_at_once_come_back_in_their_order(client: Client, topic: MakeTopic) -> None:
+    name = await topic(partitions=3)
+    records = [
+        b'%d' % number if number % 3 else NewRecord(b'k%d' % (number % 7), b'%d' % number) for number in range(900)
+    ]
+    async with client.producer(batch_bytes=1000) as producer:
+        places = await producer.publish_all(name, records)
+    assert {place.topic for place in places} == {name}
+    assert len({(place.partition, place.offset) for place in places}) == 900
+    async with client.subscribe(name, [name]) as subscription:
+        taken = {(r.partition, r.offset): r.value for r in await take(subscription, 900)}
+    assert [taken[place.partition, place.offset] for place in places] == [b'%d' % number for number in range(900)]
+    of_key = {place.partition for place, record in zip(places, records, strict=True) if record[0] == b'k3'}
+    assert len(of_key) == 1
+
+
+async def test_many_at_once_for_one_partition(client: Client, topic: MakeTopic) -> None:
+    name = await topic(partitions=3)
+    async with client.producer(batch_bytes=1000) as producer:
+        places = await producer.publish_all(
+            name, [NewRecord(b'%d' % i, b'v', (('h', b'x'),), 7) for i in range(200)], partition=1
+        )
+        assert [(place.partition, place.offset, place.timestamp) for place in places] == [(1, i, 7) for i in range(200)]
+        assert await producer.publish_all(name, []) == []
+        with pytest.raises(NotFound):
+            await producer.publish_all(name, [b'x'], partition=9)

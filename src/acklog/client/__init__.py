@@ -32,6 +32,7 @@ from acklog.client.outbox import Published
 from acklog.client.producer import Producer
 from acklog.client.received import Received
 from acklog.client.subscription import Subscription
+from acklog.wire.record_batch import NewRecord
 
 __all__ = [
     'EARLIEST',
@@ -51,6 +52,7 @@ __all__ = [
     'ListedGroup',
     'ListedTopic',
     'Member',
+    'NewRecord',
     'NotFound',
     'PartitionLag',
     'Producer',

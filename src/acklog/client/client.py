@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Unpack
 
@@ -10,19 +10,20 @@ from acklog.client.addresses import parse_addresses
 from acklog.client.admin import Admin
 from acklog.client.cluster import Cluster
 from acklog.client.options import ProducerOptions, SubscriptionOptions
+from acklog.client.outbox import Published
 from acklog.client.producer import Producer
 from acklog.client.subscription import Subscription
+from acklog.wire.record_batch import NewRecord
 
 
 class Client:
     """An asynchronous client of acklog, or of Apache Kafka from 4.2 on.
 
         async with Client('localhost:9092') as client:
-            async with client.producer() as producer:
-                await producer.publish('orders', b'first')
+            await client.publish('orders', b'first')
             async with client.subscribe('billing', ['orders']) as subscription:
                 async for record in subscription:
-                    subscription.accept(record)
+                    record.accept()
 
     `bootstrap`: `host:port` of one or more servers, with commas; the port is 9092 where none is given. `timeout`:
     seconds to wait for an answer, above 0. `client_id`: what the server's logs call this client. Raises ConfigError
@@ -32,6 +33,7 @@ class Client:
     def __init__(self, bootstrap: str = 'localhost:9092', *, timeout: float = 10.0, client_id: str = 'acklog') -> None:
         self._cluster = Cluster(parse_addresses(bootstrap), client_id=client_id, timeout=timeout)
         self.admin = Admin(self._cluster)
+        self._producer: Producer | None = None
 
     async def __aenter__(self) -> Client:
         return self
@@ -40,6 +42,34 @@ class Client:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
+
+    async def publish(
+        self,
+        topic: str,
+        value: bytes | None,
+        *,
+        key: bytes | None = None,
+        headers: Sequence[tuple[str, bytes | None]] = (),
+        timestamp: int | None = None,
+        partition: int | None = None,
+    ) -> Published:
+        """Publish a record with acks='all' and wait until the server has it on disk. As `Producer.publish`; those that
+        are published at the same time go together."""
+        return await self._own_producer().publish(
+            topic, value, key=key, headers=headers, timestamp=timestamp, partition=partition
+        )
+
+    async def publish_all(
+        self, topic: str, records: Iterable[bytes | NewRecord], *, partition: int | None = None
+    ) -> list[Published]:
+        """Publish many records with acks='all' and wait until the server has all of them on disk. As
+        `Producer.publish_all`."""
+        return await self._own_producer().publish_all(topic, records, partition=partition)
+
+    def _own_producer(self) -> Producer:
+        if self._producer is None:
+            self._producer = Producer(self._cluster, linger=0)
+        return self._producer
 
     def producer(self, **options: Unpack[ProducerOptions]) -> Producer:
         """A producer, with the options that `Producer` explains. Close it (`async with`) before the client."""
@@ -56,4 +86,8 @@ class Client:
 
     async def close(self) -> None:
         """Close all connections. Producers and subscriptions that are still open fail with ClientClosed."""
-        await self._cluster.close()
+        try:
+            if self._producer is not None:
+                await self._producer.close(flush=False)  # whoever published has waited for it, or given up
+        finally:
+            await self._cluster.close()

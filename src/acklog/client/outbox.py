@@ -11,6 +11,7 @@ import asyncio
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import NamedTuple
 
 from acklog.client.retry import Backoff
@@ -31,9 +32,9 @@ class Published(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """A record that waits to be sent, and who is told."""
+    """Records that wait to be sent together, and who is told where the first of them went."""
 
-    record: record_batch.NewRecord
+    records: Sequence[record_batch.NewRecord | bytes]  # one or more
     size: int
     future: asyncio.Future[Published]
 
@@ -77,11 +78,11 @@ class Outbox:
         return not self._waiting and self.batch is None
 
     def add(self, waiting: Waiting, now: float) -> None:
-        """One more record, at loop time `now`."""
+        """More records, at loop time `now`."""
         if not self._waiting:
             self.since = now
         self._waiting.append(waiting)
-        self._bytes += waiting.size
+        self._bytes += waiting[1]
 
     def due(self, linger: float, batch_bytes: int) -> float:
         """Loop time at which something is to be sent."""
@@ -102,7 +103,7 @@ class Outbox:
         self._bytes -= size
         identity = self.identity or Identity(-1, -1, -1)
         data = record_batch.build(
-            [waiting.record for waiting in taken],
+            chain.from_iterable([waiting.records for waiting in taken]),
             timestamp=timestamp,
             producer_id=identity.producer_id,
             producer_epoch=identity.epoch,
@@ -110,7 +111,8 @@ class Outbox:
             compression=compression,
         )
         if self.identity is not None:
-            self.identity.sequence = (self.identity.sequence + len(taken)) % MAX_SEQUENCE
+            count = sum(len(waiting.records) for waiting in taken)
+            self.identity.sequence = (self.identity.sequence + count) % MAX_SEQUENCE
         self.since = now
         self.batch = Batch(taken, bytes(data), timestamp, now + patience)
         return self.batch

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from types import TracebackType
 
 from acklog.client.cluster import Cluster
@@ -18,6 +18,7 @@ from acklog.client.errors import ClientClosed, Unsupported, refusal
 from acklog.client.options import Acks
 from acklog.client.outbox import RECORD_OVERHEAD, Published, Waiting
 from acklog.client.partitioner import Sticky, partition_of
+from acklog.client.pieces import Piece, Pieces, in_order
 from acklog.client.sender import Sender, Sending
 from acklog.errors import ConfigError
 from acklog.wire import compression as compressions
@@ -58,7 +59,7 @@ class Producer:
             raise ConfigError('acks', acks, 'all, for an idempotent producer')
         _check_compression(compression)
         self._cluster = cluster
-        self._buffer_bytes, self._create_topics = buffer_bytes, create_topics
+        self._buffer_bytes, self._batch_bytes, self._create_topics = buffer_bytes, batch_bytes, create_topics
         self._sticky = Sticky()
         self._held = 0
         self._room = asyncio.Event()
@@ -119,20 +120,59 @@ class Producer:
         partition are stored in the order of the calls. Raises NotFound when there is no such topic or partition,
         ClientClosed.
         """
+        if self._closed:
+            self._check_open()
+        place = self._cluster.topics.get(topic) or await self._cluster.topic(topic, create=self._create_topics)
+        when = time.time_ns() // 1_000_000 if timestamp is None else timestamp
+        record = NewRecord(key, value, headers, when)
+        size = RECORD_OVERHEAD + _bytes_of(record)
+        if self._held and self._held + size > self._buffer_bytes:
+            await self._wait_for_room(size)
+        return self._put(topic, self._choose(topic, key, partition, place.leaders), (record,), size)
+
+    async def publish_all(
+        self, topic: str, records: Iterable[bytes | NewRecord], *, partition: int | None = None
+    ) -> list[Published]:
+        """Publish many records, each a value or a `NewRecord`, and wait until the server has confirmed all of them.
+
+        Much faster than one by one. Those without a key are spread over the partitions in pieces of about a batch;
+        those of one partition are stored in their order. Raises as `publish` when one of them failed; others may have
+        been stored then. The places come back in the order of the records.
+        """
         self._check_open()
         place = self._cluster.topics.get(topic) or await self._cluster.topic(topic, create=self._create_topics)
-        size = RECORD_OVERHEAD + len(key or b'') + len(value or b'')
-        for name, content in headers:
-            size += len(name) + len(content or b'') + 10
+        only = None if partition is None else self._choose(topic, None, partition, place.leaders)
+
+        def choose(key: bytes) -> int:
+            return self._choose(topic, key, None, place.leaders)
+
+        pieces = Pieces(place.leaders, self._batch_bytes, choose, only)
+        futures: list[asyncio.Future[Published]] = []
+        taken: list[Piece] = []
+        for piece in pieces.cut(records):
+            if self._held and self._held + piece.size > self._buffer_bytes:
+                await self._wait_for_room(piece.size)
+            futures.append(self._put(topic, piece.partition, piece.records, piece.size))
+            taken.append(piece)
+        try:
+            return in_order(taken, [await future for future in futures])
+        except Exception as error:
+            if self._failure is error:  # it is told here
+                self._failure = None
+            raise
+
+    async def _wait_for_room(self, size: int) -> None:
         while self._held and self._held + size > self._buffer_bytes:
             self._room.clear()
             await self._room.wait()
         self._check_open()
-        index = self._choose(topic, key, partition, list(place.leaders))
+
+    def _put(
+        self, topic: str, index: int, records: Sequence[NewRecord | bytes], size: int
+    ) -> asyncio.Future[Published]:
         future: asyncio.Future[Published] = asyncio.get_running_loop().create_future()
-        when = time.time_ns() // 1_000_000 if timestamp is None else timestamp
         self._held += size
-        self._sender.put(topic, index, Waiting(NewRecord(key, value, headers, when), size, future))
+        self._sender.put(topic, index, Waiting(records, size, future))
         return future
 
     async def flush(self) -> None:
@@ -160,7 +200,7 @@ class Producer:
         if self._closed:
             raise ClientClosed('the producer was closed')
 
-    def _choose(self, topic: str, key: bytes | None, partition: int | None, indexes: Sequence[int]) -> int:
+    def _choose(self, topic: str, key: bytes | None, partition: int | None, indexes: Collection[int]) -> int:
         if partition is not None:
             if partition not in indexes:
                 raise refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f'{topic}[{partition}]')
@@ -169,13 +209,21 @@ class Producer:
             return partition_of(key, len(indexes))
         return self._sticky.partition(topic, indexes)
 
-    def _release(self, waiting: Waiting, failure: Exception | None) -> None:
-        """A record is settled: there is room for others."""
+    def _release(self, size: int, failure: Exception | None) -> None:
+        """Records of that size are settled: there is room for others."""
         self._failure = self._failure or failure
-        self._held -= waiting.size
+        self._held -= size
         self._room.set()
         if not self._held:
             self._settled.set()
+
+
+def _bytes_of(record: NewRecord) -> int:
+    key, value, headers, _ = record
+    size = (0 if key is None else len(key)) + (0 if value is None else len(value))
+    for name, content in headers:
+        size += len(name) + len(content or b'') + 10
+    return size
 
 
 def _check_compression(name: str) -> None:

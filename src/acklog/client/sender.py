@@ -60,7 +60,7 @@ class Sending(NamedTuple):
 class Sender:
     """Sends the records of one producer.
 
-    `sent(topic, partition)` is called when a batch goes out, `settled(record, failure)` when a record is done with.
+    `sent(topic, partition)` is called when a batch goes out, `settled(bytes, failure)` when records are done with.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Sender:
         cluster: Cluster,
         how: Sending,
         sent: Callable[[str, int], None],
-        settled: Callable[[Waiting, Exception | None], None],
+        settled: Callable[[int, Exception | None], None],
     ) -> None:
         self._cluster, self._how, self._sent, self._settled = cluster, how, sent, settled
         self._idempotent = how.idempotent
@@ -82,17 +82,19 @@ class Sender:
         self._pump_task: asyncio.Task[None] | None = None
 
     def put(self, topic: str, index: int, waiting: Waiting) -> None:
-        """One more record to be sent."""
+        """More to be sent."""
         outbox = self._outboxes.get((topic, index))
         if outbox is None:
             outbox = self._outboxes[topic, index] = Outbox(topic, index)
         first = outbox.empty
         outbox.add(waiting, asyncio.get_running_loop().time())
-        self._active.add(outbox)
-        if first or outbox.due(self._how.linger, self._how.batch_bytes) == 0.0:
+        if first:
+            self._active.add(outbox)
             self._wake.set()
-        if self._pump_task is None:
-            self._pump_task = asyncio.create_task(self._pump())
+            if self._pump_task is None:
+                self._pump_task = asyncio.create_task(self._pump())
+        elif outbox.due(self._how.linger, self._how.batch_bytes) == 0.0:
+            self._wake.set()
 
     @contextlib.contextmanager
     def hurry(self) -> Iterator[None]:
@@ -251,12 +253,17 @@ class Sender:
             else:
                 self._give_up(outbox, error)
             return
-        for position, waiting in enumerate(outbox.settle()):
-            stored = waiting.record.timestamp if answer.append_time < 0 else answer.append_time
-            if not waiting.future.done():
-                offset = -1 if base < 0 else base + position
-                waiting.future.set_result(Published(outbox.topic, outbox.index, offset, stored or 0))
-            self._settled(waiting, None)
+        assert outbox.batch is not None
+        made, size = outbox.batch.timestamp, 0
+        for records, its_size, future in outbox.settle():
+            first = records[0]
+            stored = made if isinstance(first, bytes) or first.timestamp is None else first.timestamp
+            if not future.done():
+                when = stored if answer.append_time < 0 else answer.append_time
+                future.set_result(Published(outbox.topic, outbox.index, base, when))
+            base = base if base < 0 else base + len(records)
+            size += its_size
+        self._settled(size, None)
 
     def _again(self, outbox: Outbox, error: AcklogError) -> None:
         batch = outbox.batch
@@ -278,7 +285,7 @@ class Sender:
             if not waiting.future.done():
                 waiting.future.set_exception(error)
                 waiting.future.exception()  # `flush` raises it, for those who do not look at each future
-            self._settled(waiting, error)
+            self._settled(waiting.size, error)
 
     # --- errands
 

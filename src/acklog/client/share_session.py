@@ -64,7 +64,10 @@ class ShareSession:
 
     def of(self, key: Key) -> Unsettled:
         """What is held of a partition."""
-        return self._unsettled.setdefault(key, Unsettled())
+        unsettled = self._unsettled.get(key)
+        if unsettled is None:
+            unsettled = self._unsettled[key] = Unsettled()
+        return unsettled
 
     @property
     def held(self) -> int:

@@ -243,9 +243,16 @@ class Subscription:
         """It is done: it is never delivered to this group again. Of many records at once this is faster."""
         if isinstance(records, Received):
             self._decide(records, ACCEPT)
-        else:
-            for record in records:
-                self._decide(record, ACCEPT)
+            return
+        topic, partition, decide = '', -1, None
+        for record in records:
+            if decide is None or record[1] != partition or record[0] != topic:
+                topic, partition = record[:2]
+                link, key = self._holder(record)
+                decide = None if link is None or key is None or self._closed else link.session.of(key).decide
+            if decide is None or not decide(record[2], ACCEPT):
+                self._decide(record, ACCEPT)  # says what is wrong
+        self._tell()
 
     def reject(self, record: Received, *, reason: str = '') -> None:
         """It cannot be processed by anybody: it is not delivered again. `reason`: your own words about it, of which the
@@ -337,7 +344,11 @@ class Subscription:
             self._failures.append(
                 AcknowledgementFailure(*record[:3], record[2], ErrorCode.INVALID_RECORD_STATE, words_of_it)
             )
-        elif self._teller is None or self._teller.done():
+        else:
+            self._tell()
+
+    def _tell(self) -> None:
+        if self._teller is None or self._teller.done():
             self._teller = asyncio.create_task(self._tell_later())
 
     async def _tell_later(self) -> None:

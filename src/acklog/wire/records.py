@@ -45,31 +45,40 @@ def pack(records: Iterable[NewRecord | Bare | bytes], timestamp: int) -> tuple[b
     parts: list[bytes] = []
     deltas = _varints()
     heads: dict[tuple[int, int], tuple[bytes, bytes]] = {}  # of what has a value only, by its length and the delta's
-    count, latest = 0, None
+    count, latest, before, since = 0, None, timestamp, b'\0'
+    key: bytes | None
+    value: bytes | None
+    headers: Sequence[tuple[str, bytes | None]]
     for record in records:
         delta = deltas[count] if count < _SHORT else _varint(count)
         if type(record) is bytes:
-            lengths = len(record), len(delta)
-            head = heads.get(lengths)
-            if head is None:
-                head = heads[lengths] = _head(*lengths)
-            parts += (head[0], delta, head[1], record, b'\0')
-            when = timestamp
+            key, value, headers, when = None, record, (), timestamp
         else:
             key, value, headers, own = record if type(record) is NewRecord else NewRecord(*record)
             when = timestamp if own is None else own
-            _put_record(parts, _varint(when - timestamp), delta, key, value, headers)
-        latest = when if latest is None or when > latest else latest
+        if when != before:
+            before, since = when, _varint(when - timestamp)
+            heads.clear()
+        if key is None and value is not None and not headers:
+            lengths = len(value), len(delta)
+            head = heads.get(lengths)
+            if head is None:
+                head = heads[lengths] = _head(since, *lengths)
+            parts += (head[0], delta, head[1], value, b'\0')
+        else:
+            _put_record(parts, since, delta, key, value, headers)
+        if latest is None or when > latest:
+            latest = when
         count += 1
     if latest is None:
         raise ValueError('a batch needs a record')
     return b''.join(parts), count, latest
 
 
-def _head(length: int, delta: int) -> tuple[bytes, bytes]:
-    """What stands before and behind the offset's difference, of so many bytes, in a record that has a value only."""
+def _head(since: bytes, length: int, delta: int) -> tuple[bytes, bytes]:
+    """What stands before and behind the offset's difference, of `delta` bytes, in a record that has a value only."""
     behind = b'\1' + _varint(length)  # no key
-    return _varint(2 + delta + len(behind) + length + 1) + b'\0\0', behind
+    return _varint(1 + len(since) + delta + len(behind) + length + 1) + b'\0' + since, behind
 
 
 def _put_record(
