@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 import acklog
+from acklog.errors import LogError
 from acklog.server.addresses import show_address
 from acklog.server.http.endpoint import EVENTS, JSON, Call, Raw, Stream, endpoint
 from acklog.server.http.problems import Problem
@@ -68,6 +69,10 @@ async def is_ready(call: Call) -> Health:
     """Say whether requests may be sent here: 503 while the server stops, or when it cannot write what it has to."""
     if call.broker.stopping:
         raise Problem(503, 'The server is stopping.')
+    try:
+        await call.broker.deliveries.journal.log.flush()
+    except LogError as error:
+        raise Problem(503, f'The journal of groups cannot be written: {error}') from None
     return Health('ready')
 
 
