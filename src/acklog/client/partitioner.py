@@ -10,6 +10,9 @@ from __future__ import annotations
 import random
 from collections.abc import Collection
 
+from acklog.wire.murmur2 import murmur2 as murmur2
+from acklog.wire.murmur2 import partition_of as partition_of
+
 
 class Sticky:
     """Partitions for records without a key: one until `move`."""

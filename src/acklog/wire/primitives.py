@@ -29,7 +29,10 @@ def get_varint(data: Buffer, position: int) -> tuple[int, int]:
     position += 1
     if byte < 0x80:
         return byte >> 1 ^ -(byte & 1), position
-    value = byte & 0x7F
+    value, byte = byte & 0x7F, data[position]
+    if byte < 0x80:  # two bytes, as lengths and offsets in records often have
+        value |= byte << 7
+        return value >> 1 ^ -(value & 1), position + 1
     shift = 7
     while True:
         byte = data[position]
