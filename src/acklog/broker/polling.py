@@ -9,6 +9,7 @@ HTTP have in common.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
@@ -100,7 +101,8 @@ class Poll:
         """One round over the partitions."""
         self.deliveries = []
         records, left, visited = self.max_records, min(self.max_bytes, self.caller.room()), 0
-        for key in list(self.keys()) if left > 0 else ():
+        keys = list(self.keys())
+        for key in keys if left > 0 else ():
             visited += 1
             taken = await self._take(key, records, left)
             if isinstance(taken, Taken):
@@ -108,6 +110,8 @@ class Poll:
                 left -= taken.size
                 if records <= 0 or left <= 0:
                     break
+        if visited < len(keys):
+            await self._begin(keys[visited:])
         if self.found:
             try:
                 await self.broker.deliveries.journal.written()
@@ -116,6 +120,17 @@ class Poll:
                 self.found = dict.fromkeys(self.found, failed)
             self.turn(visited)
         self._pass_on()
+
+    async def _begin(self, keys: Iterable[Key]) -> None:
+        """Partitions whose turn has not come: the group begins on all at the same time, so that it misses nothing of
+        one that is published before it is looked at, and its lag tells of all."""
+        group = self.broker.catalog.groups.get(self.member.group)
+        if group is None:
+            return
+        for key in keys:
+            if self.broker.deliveries.find(group, *key) is None:
+                with contextlib.suppress(AcklogError):  # it is said when its turn comes
+                    await self._delivery(key)
 
     async def _take(self, key: Key, records: int, left: int) -> Taken | None:
         try:

@@ -15,7 +15,7 @@ from acklog.server.http.values import GroupName, MemberName
 class TopicLag(Struct):
     """The records of a topic, of all its partitions together, as the group has them.
 
-    `lag`: not settled, by state: `available` may be taken now, `waiting` wait for a time, `acquired` are held.
+    `lag`: not settled. Of these `available` may be taken now, `waiting` wait for a time, `acquired` are held.
     `oldest_unsettled_ms`: the time of the oldest that is not settled, null when all are."""
 
     topic: str
@@ -57,7 +57,7 @@ def by_topic(partitions: Iterable[PartitionStatus]) -> list[TopicLag]:
         if total is None:
             total = topics[each.topic] = TopicLag(each.topic, 0, 0, 0, 0, 0, 0, None)
         total.lag += each.lag
-        total.available += each.available
+        total.available += each.available + max(each.log_end - each.end, 0)  # and what nobody has taken yet
         total.waiting += each.waiting
         total.acquired += each.acquired + each.pending
         total.dead += each.dead

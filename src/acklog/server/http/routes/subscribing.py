@@ -200,7 +200,8 @@ async def acknowledge(call: Call, group: GroupName, body: Acknowledgements) -> R
     """Sign records off.
 
     Each has its own result. `lost`: the lock does not count any more, and nothing was changed: the record is with
-    somebody else, or will be. One that is sent again gives the same result."""
+    somebody else, or will be. `settled`: by this lock it was settled before, in another way. One that is sent again
+    gives the same result."""
     acks = [_ack(index, ack) for index, ack in enumerate(body.acknowledgements)]
     return Results(await call.broker.operations.acknowledge(call.caller, group, acks))
 
@@ -250,8 +251,7 @@ async def defer(call: Call, group: GroupName, body: Deferral) -> None:
 @endpoint('DELETE', '/v1/groups/{group}/members/{member}', tag='subscribing', refuses=(404,))
 async def leave(call: Call, group: GroupName, member: MemberName) -> None:
     """Leave the group: what the member holds goes back at once, not counted as failed."""
-    call.broker.authorize(call.caller, 'READ', 'GROUP', group)
-    await call.broker.groups.members.leave(group, member)
+    await call.broker.operations.leave(call.caller, group, member)
 
 
 def _one_of(pointer: str) -> Problem:
