@@ -34,9 +34,9 @@ from acklog.client.errors import (
 )
 from acklog.client.membership import Membership
 from acklog.client.places import LOOK_AGAIN, Places
-from acklog.client.received import Delay, Instant, Received
+from acklog.client.received import Delay, Holder, Instant, Received
 from acklog.client.renewal import Renewal
-from acklog.client.share_link import PASSING, Fetched, ShareLink
+from acklog.client.share_link import ACKLOG_FEATURE, PASSING, Fetched, ShareLink
 from acklog.client.share_session import Key, Limits
 from acklog.errors import AcklogError
 from acklog.wire.acknowledgements import ACCEPT, REJECT, RELEASE
@@ -77,10 +77,12 @@ class Subscription:
     ) -> None:
         self.group, self.topics = group, list(topics)
         self._cluster = cluster
+        self.holder: Holder = self  # what records are given to settle themselves
+        self.knows_times = False  # whether the server is acklog, with times of release and words; known from `start` on
         self._links: dict[int, ShareLink] = {}
         self._max_records, self._strict, self._max_bytes = max_records, strict, max_bytes
         self._max_unsettled = sys.maxsize if max_unsettled is None else max_unsettled
-        self._tell_after, self._ahead = tell_after, ahead
+        self._tell_after, self.ahead = tell_after, ahead
         self._renewal = Renewal(self._links) if renew else None
         self._membership = Membership(cluster, group, topics)
         self._places = Places(cluster)
@@ -89,7 +91,7 @@ class Subscription:
         self._failures: deque[AcknowledgementFailure] = deque(maxlen=MOST_FAILURES)
         self._polling = asyncio.Lock()
         self._teller: asyncio.Task[None] | None = None
-        self._closed = False
+        self.closed = False
 
     async def __aenter__(self) -> Subscription:
         try:
@@ -110,6 +112,7 @@ class Subscription:
         """Join the group. Raises Unsupported where the server has no share groups, Refused, the connection's errors."""
         connection = await self._cluster.connection(ANY_NODE)
         connection.version(SHARE_FETCH)
+        self.knows_times = ACKLOG_FEATURE in connection.features
         await self._membership.join()
         if self._renewal is not None:
             self._renewal.start()
@@ -149,14 +152,14 @@ class Subscription:
                     f'{self.unsettled} records are held; sign some off before taking more (max_unsettled)'
                 )
             records = await self._poll_until(asyncio.get_running_loop().time() + wait, wanted)
-            if records and self._ahead:
+            if records and self.ahead:
                 self._fetch_ahead(max_records or self._max_records)
             return records
 
     async def __aiter__(self) -> AsyncIterator[Received]:
         """Records one after the other, without end."""
-        if self._ahead is None:
-            self._ahead = True
+        if self.ahead is None:
+            self.ahead = True
         ready = self._ready
         while True:
             while ready:
@@ -195,7 +198,7 @@ class Subscription:
         for node in by_node:
             if node not in self._links:
                 names = self._places.names
-                self._links[node] = ShareLink(self._cluster, node, self.group, self.member_id, names, self)
+                self._links[node] = ShareLink(self._cluster, node, self.group, self.member_id, names, self.holder)
         for link in self._links.values():
             keys = by_node.get(link.node, ())
             if keys or link.session.partitions or link.session.has_decisions:
@@ -249,7 +252,7 @@ class Subscription:
             if decide is None or record[1] != partition or record[0] != topic:
                 topic, partition = record[:2]
                 link, key = self._holder(record)
-                decide = None if link is None or key is None or self._closed else link.session.of(key).decide
+                decide = None if link is None or key is None or self.closed else link.session.of(key).decide
             if decide is None or not decide(record[2], ACCEPT):
                 self._decide(record, ACCEPT)  # says what is wrong
         self._tell()
@@ -336,7 +339,7 @@ class Subscription:
         after: int | None = None,
         words: str | None = None,
     ) -> None:
-        if self._closed:
+        if self.closed:
             raise ClientClosed('the subscription was closed')
         link, key = self._holders.get((record[0], record[1]), _NOBODY)
         if link is None or key is None or not link.session.of(key).decide(record[2], type_, release_at, after, words):
@@ -376,7 +379,7 @@ class Subscription:
     # --- the end
 
     def _check(self) -> None:
-        if self._closed:
+        if self.closed:
             raise ClientClosed('the subscription was closed')
         if self._membership.failure is not None:
             raise self._membership.failure
@@ -385,9 +388,9 @@ class Subscription:
         """Tell what was decided, give back the rest, leave the group. Records without a decision go to others at once.
 
         Acknowledgements that the server refuses now are raised by `async with`, or passed over."""
-        if self._closed:
+        if self.closed:
             return
-        self._closed = True
+        self.closed = True
         if self._teller is not None:
             self._teller.cancel()
         if self._renewal is not None:

@@ -1,0 +1,162 @@
+"""The worker: how a call ends decides what becomes of the record."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+import acklog
+from acklog.client.worker import Worker
+from acklog.testing.local import LocalServer
+
+
+@asynccontextmanager
+async def at_work(worker: Worker, server: LocalServer, *values: bytes) -> AsyncIterator[acklog.Client]:
+    async with acklog.connect(server.address) as client:
+        await client.admin.create_topic('orders', partitions=1)
+        await client.admin.alter_group_configs('billing', {'share.auto.offset.reset': 'earliest'})
+        await client.publish_all('orders', values)
+        serving = asyncio.create_task(worker.serve(client))
+        yield client
+        worker.stop()
+        await asyncio.wait_for(serving, 10)
+
+
+async def until(condition: object, seconds: float = 10.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():  # type: ignore[operator]
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.01)
+
+
+async def lag(client: acklog.Client) -> int:
+    return sum(part.lag or 0 for part in await client.admin.lag('billing'))
+
+
+async def test_accepts_rejects_and_releases_with_a_growing_delay(acklog_server: LocalServer) -> None:
+    seen: list[tuple[bytes | None, int]] = []
+
+    @acklog.worker('billing', ['orders'], backoff=[60, 3600])
+    async def charge(record: acklog.Received) -> None:
+        seen.append((record.value, record.deliveries))
+        if record.value == b'poison':
+            raise acklog.Reject('not an order')
+        if record.value == b'flaky' and record.deliveries < 3:
+            raise ConnectionError('the bank is closed')
+
+    async with at_work(charge, acklog_server, b'good', b'poison', b'flaky') as client:
+        await until(lambda: len(seen) == 3)
+        await asyncio.sleep(0.3)
+        acklog_server.move(seconds=30)
+        await asyncio.sleep(0.3)
+        assert len(seen) == 3
+        acklog_server.move(seconds=60)
+        await until(lambda: len(seen) == 4)
+        await asyncio.sleep(0.3)
+        acklog_server.move(hours=1.2)
+        await until(lambda: len(seen) == 5)
+    assert seen == [(b'good', 1), (b'poison', 1), (b'flaky', 1), (b'flaky', 2), (b'flaky', 3)]
+    async with acklog.connect(acklog_server.address) as client:
+        assert await lag(client) == 0
+
+
+@pytest.mark.parametrize('in_threads', [False, True])
+async def test_no_more_calls_at_once_than_its_concurrency(acklog_server: LocalServer, in_threads: bool) -> None:
+    running, most, done = 0, 0, 0
+
+    def begin(step: int) -> None:
+        nonlocal running, most, done
+        running += step
+        most = max(most, running)
+        done += step < 0
+
+    async def slow(record: acklog.Received) -> None:
+        begin(1)
+        await asyncio.sleep(0.02)
+        begin(-1)
+
+    def slow_in_a_thread(record: acklog.Received) -> None:
+        begin(1)
+        time.sleep(0.02)
+        begin(-1)
+
+    worker = acklog.worker('billing', 'orders', concurrency=4)(slow_in_a_thread if in_threads else slow)
+    async with at_work(worker, acklog_server, *[b'x'] * 40):
+        await until(lambda: done == 40)
+    assert 2 <= most <= 4
+
+
+async def test_what_runs_is_finished_when_it_stops(acklog_server: LocalServer) -> None:
+    begun, ended = asyncio.Event(), []
+
+    @acklog.worker('billing', ['orders'], concurrency=1)
+    async def slow(record: acklog.Received) -> None:
+        begun.set()
+        await asyncio.sleep(0.5)
+        ended.append(record.offset)
+
+    async with at_work(slow, acklog_server, b'a', b'b') as client:
+        await begun.wait()
+        slow.stop()
+        await until(lambda: ended == [0])
+        await asyncio.sleep(0.2)
+        assert await lag(client) == 1
+
+
+async def test_what_does_not_end_in_time_goes_to_others_at_once(acklog_server: LocalServer) -> None:
+    begun = asyncio.Event()
+
+    @acklog.worker('billing', ['orders'], drain=0.1)
+    async def stuck(record: acklog.Received) -> None:
+        begun.set()
+        await asyncio.sleep(3600)
+
+    async with at_work(stuck, acklog_server, b'a'):
+        await begun.wait()
+    async with acklog.connect(acklog_server.address) as client, client.subscribe('billing', ['orders']) as other:
+        (record,) = await other.poll(2.0)
+        record.accept()
+
+
+@pytest.mark.system
+async def test_sigterm_drains_it(acklog_server: LocalServer, tmp_path: Path) -> None:
+    program = tmp_path / 'program.py'
+    program.write_text(f"""
+import asyncio, acklog
+@acklog.worker('billing', ['orders'])
+async def slow(record):
+    print('begun', flush=True)
+    await asyncio.sleep(0.5)
+    print('ended', flush=True)
+slow.run({acklog_server.address!r})
+""")
+    async with acklog.connect(acklog_server.address) as client:
+        await client.admin.create_topic('orders', partitions=1)
+        await client.admin.alter_group_configs('billing', {'share.auto.offset.reset': 'earliest'})
+        await client.publish('orders', b'a')
+        process = await asyncio.create_subprocess_exec(sys.executable, str(program), stdout=subprocess.PIPE)
+        assert process.stdout is not None
+        assert await process.stdout.readline() == b'begun\n'
+        process.send_signal(signal.SIGTERM)
+        assert await process.stdout.read() == b'ended\n'
+        assert await asyncio.wait_for(process.wait(), 10) == 0
+        assert await lag(client) == 0
+
+
+def test_options_that_make_no_sense() -> None:
+    for options in ({'concurrency': 0}, {'backoff': []}, {'backoff': [-1]}):
+        with pytest.raises(ValueError, match=r'a (worker|backoff)'):
+            acklog.worker('g', ['t'], **options)(lambda record: None)  # type: ignore[arg-type]
+
+
+async def test_calling_it_calls_the_function() -> None:
+    worker = acklog.worker('g', ['t'])(lambda record: None)
+    assert worker(acklog.Received('t', 0, 0, 0, None, b'', (), 1)) is None
