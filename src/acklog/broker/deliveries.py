@@ -36,6 +36,7 @@ class Deliveries:
         self._broker = broker
         self._all: dict[ShareKey, ShareDelivery] = {}
         self._of_group: dict[int, dict[ShareKey, ShareDelivery]] = {}
+        self._highest_lock = 0  # number of a lock of share partitions that have ended
         self._watches: dict[int, Watch] = {}  # by group
         self.waiting: dict[tuple[str, str], set[Waiter]] = {}  # long polls by (group, member)
         journal.on_lost = self._lost
@@ -69,7 +70,8 @@ class Deliveries:
             known = self._broker.catalog.groups.get(group.name)
             if self._broker.partition(topic_id, index) is not partition or known is not group:
                 raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, 'the topic or the group was deleted meanwhile')
-        state = SharePartition(share_config(group), start)
+        locks = max(self._broker.clock() * 1000, self._highest_lock)  # no two of them have the same, not of one
+        state = SharePartition(share_config(group), start, locks=locks)  # that ended and began anew either
         self.journal.begin(key, state.snapshot())
         return self._add(key, group, partition, state)
 
@@ -102,6 +104,7 @@ class Deliveries:
         of_group.pop(delivery.key, None)
         if not of_group:
             self._of_group.pop(delivery.key.group, None)
+        self._highest_lock = max(self._highest_lock, delivery.state.locks)
         delivery.end()
 
     async def delete_group(self, group: Group) -> None:

@@ -65,6 +65,7 @@ class ShareDelivery:
         self.read_committed = False
         self.paused = False  # nothing is delivered (the whole group is paused)
         self.watch: Callable[[Sequence[Event]], None] | None = None  # is told what has happened
+        self.oldest: tuple[int, int] | None = None  # an offset and its time (ms), when last looked at
         self.waiters: dict[Waiter, None] = {}
         self._clock, self._timer = clock, timer
         self._armed: int | None = None

@@ -116,8 +116,39 @@ class Members:
             raise _unwritable(error) from error
         return beat
 
+    async def remote(self, caller: Caller, name: str, member_id: str, topics: Collection[str], waits: int) -> None:
+        """A member whose connections say nothing of it asks for records, and waits for `waits` ms for some: it joins,
+        or is heard of. Raises Refused."""
+        check_member_id(member_id)
+        try:
+            group = await self._broker.groups.ensure(name)
+            if self._beat(caller, group, member_id, JOIN_EPOCH, topics, None, waits).changed:
+                await self._remembered.written()
+        except LogError as error:
+            raise _unwritable(error) from error
+
+    def heard(self, name: str, member_id: str) -> None:
+        """A member, if it is one, is there."""
+        membership, group = self._memberships.get(name), self._broker.catalog.groups.get(name)
+        member = None if membership is None else membership.members.get(member_id)
+        if member is not None and group is not None:
+            timeout = group.integer('share.session.timeout.ms')
+            member.deadline = max(member.deadline, self._broker.clock() + timeout)
+
+    def is_remote(self, name: str, member_id: str) -> bool:
+        """Its connections say nothing of it."""
+        key = SessionKey(name, member_id)
+        return not any(self._presence.connected(key, use) for use in Use)
+
     def _beat(
-        self, caller: Caller, group: Group, member_id: str, epoch: int, topics: Collection[str] | None, rack: str | None
+        self,
+        caller: Caller,
+        group: Group,
+        member_id: str,
+        epoch: int,
+        topics: Collection[str] | None,
+        rack: str | None,
+        waits: int | None = None,
     ) -> Beat:
         broker, key = self._broker, SessionKey(group.name, member_id)
         membership = self._memberships.get(group.name)
@@ -136,7 +167,7 @@ class Members:
                 member_id,
                 epoch,
                 topics,
-                timeout=group.integer('share.session.timeout.ms'),
+                timeout=group.integer('share.session.timeout.ms') + (waits or 0),
                 limit=broker.settings.integer('group.share.max.size'),
                 rack=rack,
                 client_id=caller.client_id or '',
@@ -146,7 +177,8 @@ class Members:
             raise Refused(CODES[type(error)], str(error)) from error
         self._memberships[group.name] = membership
         self._names += len(beat.member.topics) - before
-        self._presence.seen(key, Use.HEARTBEAT, caller)
+        if waits is None:
+            self._presence.seen(key, Use.HEARTBEAT, caller)
         if beat.changed or key in self._unwritten:
             self._unwritten.discard(key)
             self._remembered.member(group.name, beat.member, lambda: self._unwritten.add(key))

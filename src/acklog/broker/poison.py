@@ -15,33 +15,40 @@ from acklog.core.failing import GIVEN_UP
 
 
 class Watch:
-    """What has become of a group's latest records. `full`: whether the threshold is reached."""
+    """What has become of a group's latest records: runs of settled and of dead ones, as many as the threshold says."""
 
     def __init__(self, threshold: Threshold) -> None:
         self.threshold = threshold
-        self._portions: deque[tuple[int, int]] = deque()  # settled, of them dead
-        self._settled = self._dead = 0
+        self._runs: deque[tuple[int, bool]] = deque()  # how many, dead
+        self._records = self._dead = 0
 
     def see(self, events: Sequence[ev.Event]) -> str | None:
         """Count what has happened; the reason for a pause when the threshold is reached by it."""
+        died = False
         for event in events:
             if isinstance(event, ev.Settled):
-                self._add(len(event.offsets), 0)
+                self._add(len(event.offsets), False)
             elif isinstance(event, ev.Died) or (isinstance(event, ev.GivenUp) and event.reason != GIVEN_UP):
-                self._add(len(event.offsets), len(event.offsets))
+                self._add(len(event.offsets), True)
+                died = True
         percent, records = self.threshold
-        if self._settled < records or not self._dead or self._dead * 100 < self._settled * percent:
+        if not died or self._records < records or self._dead * 100 < records * percent:
             return None
-        reason = f'{self._dead} of the last {self._settled} records died ({NAME}={percent}%/{records})'
-        self._portions.clear()
-        self._settled = self._dead = 0
+        reason = f'{self._dead} of the last {records} records died ({NAME}={percent}%/{records})'
+        self._runs.clear()
+        self._records = self._dead = 0
         return reason
 
-    def _add(self, settled: int, dead: int) -> None:
-        self._portions.append((settled, dead))
-        self._settled += settled
-        self._dead += dead
-        while self._settled - self._portions[0][0] >= self.threshold.records:
-            old, old_dead = self._portions.popleft()
-            self._settled -= old
-            self._dead -= old_dead
+    def _add(self, count: int, dead: bool) -> None:
+        self._runs.append((count, dead))
+        self._records += count
+        self._dead += count * dead
+        excess = self._records - self.threshold.records
+        while excess > 0:
+            oldest, was_dead = self._runs.popleft()
+            gone = min(oldest, excess)
+            if gone < oldest:
+                self._runs.appendleft((oldest - gone, was_dead))
+            excess -= gone
+            self._records -= gone
+            self._dead -= gone * was_dead

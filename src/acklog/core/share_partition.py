@@ -22,6 +22,7 @@ from acklog.core.acknowledge import Acknowledgement, check
 from acklog.core.acquire import Acquired, Batch, LogBatch
 from acklog.core.events import Ack, Cause, Event, Return
 from acklog.core.failing import GIVEN_UP, REJECTED, TOO_LONG, ShareConfig, Times, fail
+from acklog.core.locks import Lock
 from acklog.core.offsets import Offsets, Range, chosen, ranges, span, within
 from acklog.core.snapshot import snapshot
 from acklog.core.state import Reservation, ShareState
@@ -36,14 +37,15 @@ class SharePartition:
     """The state of one (group, topic id, partition).
 
     `config` may be replaced at any time. `start`: the offset from which the group begins. `seed` makes the jitter of
-    this partition's backoff differ from others'.
+    this partition's backoff differ from others'. `locks`: the numbers of its locks are above it.
     """
 
     __slots__ = ('config', 'seed', 'state')
 
-    def __init__(self, config: ShareConfig, start: int = 0, seed: int = 0) -> None:
+    def __init__(self, config: ShareConfig, start: int = 0, seed: int = 0, locks: int = 0) -> None:
         self.config, self.seed = config, seed
         self.state = ShareState(start)
+        self.state.lock_number = locks
 
     # -- what can be read ----------------------------------------------------------------------------------------------
 
@@ -61,6 +63,11 @@ class SharePartition:
     def epoch(self) -> int:
         """Of the state; a seek starts a new one."""
         return self.state.epoch
+
+    @property
+    def locks(self) -> int:
+        """The number of the latest lock."""
+        return self.state.lock_number
 
     @property
     def clock(self) -> int:
@@ -88,6 +95,23 @@ class SharePartition:
     def held_by(self, member: str) -> list[Range]:
         """What a member holds."""
         return ranges(self.state.locks.held.get(member, BitMap64()))
+
+    @property
+    def owed(self) -> int:
+        """Records below `end` that are neither done nor dead."""
+        return len(self.state.owed)
+
+    def owed_between(self, first: int, end: int) -> int:
+        """How many of these are owed; `end` not included."""
+        return int(self.state.owed.range_cardinality(first, end))
+
+    def attempts_of(self, offset: int) -> int:
+        """How many deliveries of a record have failed."""
+        return self.state.attempts.of(offset)
+
+    def lock_of(self, offset: int) -> Lock | None:
+        """The lock that holds a record."""
+        return self.state.locks.of(offset)
 
     def state_of(self, offset: int) -> status.Record:
         """One record."""

@@ -28,6 +28,7 @@ from acklog.core.told import Told
 from acklog.core.waiting import Dues, Waiting
 
 NEVER = (1 << 63) - 1
+LOCKS_LOST = 1 << 20  # more than a power loss can have taken from the journal: their numbers are not given again
 ANSWERED = 4096  # locks and kinds that are remembered for repeats
 
 
@@ -400,6 +401,7 @@ class ShareState:
 
     def _restarted(self, event: ev.Restarted) -> None:
         self.locks.extend_all(event.until)
+        self.lock_number += LOCKS_LOST
 
     def _clock_stepped(self, event: ev.ClockStepped) -> None:
         self.locks.shift(event.by)

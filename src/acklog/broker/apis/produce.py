@@ -19,7 +19,7 @@ from acklog.broker.answers import answer_to
 from acklog.broker.api import Api, Caller, Refused
 from acklog.broker.eager import concurrently
 from acklog.errors import AcklogError, ProtocolError
-from acklog.log.seam import Durability
+from acklog.log.seam import Appended, Durability
 from acklog.wire import produce
 from acklog.wire.error_code import ErrorCode
 from acklog.wire.primitives import Buffer
@@ -80,14 +80,19 @@ async def _append(
         partition = _partition(broker, caller, topic, request.index)
         if not request.records:
             raise Refused(ErrorCode.INVALID_RECORD, 'a partition without records')
-        _check(broker, partition, request.records)
-        appended = await partition.append(request.records, broker.clock(), durability)
+        appended = await append(broker, partition, request.records, durability)
     except AcklogError as error:
         code, message = answer_to(error)
         return produce.PartitionResponse(request.index, code, -1, -1, -1, message)
     return produce.PartitionResponse(
         request.index, ErrorCode.NONE, appended.first, appended.append_time, partition.log.start, None
     )
+
+
+async def append(broker: Broker, partition: Partition, records: Buffer, durability: Durability) -> Appended:
+    """Append batches as a producer made them. Raises Refused, BatchError, ProducerError, LogError."""
+    _check(broker, partition, records)
+    return await partition.append(records, broker.clock(), durability)
 
 
 def _partition(broker: Broker, caller: Caller, topic: produce.Topic, index: int) -> Partition:

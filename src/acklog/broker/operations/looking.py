@@ -1,0 +1,193 @@
+"""Where the records of a group are, what a record is to each group, why a group gets nothing (rule 9)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from acklog.broker.api import Caller, Refused
+from acklog.broker.operations.chosen import Operation
+from acklog.broker.operations.values import GroupStatus, Holder, PartitionStatus, RecordInGroup, RecordView, Why
+from acklog.errors import LogError, OutOfRange
+from acklog.wire.error_code import ErrorCode
+from acklog.wire.record_batch import Record, read_header, records
+
+if TYPE_CHECKING:
+    from acklog.broker.catalog import Group
+    from acklog.broker.delivery import ShareDelivery
+    from acklog.broker.partition import Partition
+
+
+class Looking(Operation):
+    """Reading changes nothing but what is due."""
+
+    async def status(self, caller: Caller, group: str) -> GroupStatus:
+        """Where the group's records are."""
+        found = self._group(caller, group, 'DESCRIBE')
+        pause = self.broker.pauses.of(found)
+        partitions = [await self._partition_status(delivery) for delivery in self._deliveries(caller, found)]
+        return GroupStatus(group, None if pause is None else pause.reason, partitions)
+
+    async def _partition_status(self, delivery: ShareDelivery) -> PartitionStatus:
+        oldest = await _oldest(delivery)
+        state, partition = delivery.state, delivery.partition
+        counts, totals, log_end, owed = state.counts(), state.totals(), delivery.log_end, state.owed
+        return PartitionStatus(
+            topic=partition.topic_name,
+            partition=partition.index,
+            start=state.start,
+            end=state.end,
+            log_end=log_end,
+            available=counts.available,
+            acquired=counts.acquired,
+            pending=counts.pending,
+            dying=counts.dying,
+            waiting=counts.waiting,
+            next_due=state.next_due(),
+            dead=counts.dead,
+            settled=max(0, state.end - partition.log.start - owed),
+            lag=owed + max(0, log_end - state.end),
+            oldest_unsettled_ms=oldest,
+            holders=[
+                Holder(member, holder.held, holder.since or None, holder.until)
+                for member, holder in sorted(state.holders().items())
+            ],
+            log_start=partition.log.start,
+            lost=totals.lost,
+            expired=totals.expired,
+            overdue_bytes=partition.overdue.bytes,
+            overdue_ms=partition.overdue.ms,
+            alarm=partition.alarm,
+        )
+
+    async def record(
+        self, caller: Caller, topic: str, partition: int, offset: int, with_value: bool = True
+    ) -> RecordView:
+        """A record, and what it is to each group. Refused (OFFSET_OUT_OF_RANGE) when the log has none there."""
+        known = self._topic(caller, topic, 'READ')
+        found = self._partition(known, partition)
+        record = await _read(found, offset)
+        groups = [
+            self._in_group(group, delivery, offset)
+            for delivery in list(found.deliveries.values())
+            if (group := self.broker.group_by_id(delivery.key.group)) is not None and not delivery.fenced
+        ]
+        return RecordView(
+            topic,
+            partition,
+            offset,
+            record.timestamp,
+            record.key,
+            record.value if with_value else None,
+            record.headers,
+            sorted(groups, key=lambda each: each.group),
+        )
+
+    def _in_group(self, group: Group, delivery: ShareDelivery, offset: int) -> RecordInGroup:
+        delivery.change(lambda _: None)
+        record = delivery.state.state_of(offset)
+        return RecordInGroup(
+            group=group.name,
+            state=record.state,
+            attempts=record.attempts,
+            deliveries=record.deliveries,
+            member=record.member or None,
+            lock_until_ms=record.lock_until,
+            due_ms=record.due,
+            reason=record.reason,
+            words=record.words,
+            died_ms=record.died,
+            deferred_ms=record.deferred,
+        )
+
+    async def why(self, caller: Caller, group: str, member: str | None = None) -> list[Why]:
+        """Why the group, or the member, gets nothing: one answer for each partition that it has taken from, or is
+        assigned."""
+        found = self._group(caller, group, 'DESCRIBE')
+        assigned = self._assigned(found, member)
+        elsewhere = member is not None and self._is_assigned(found, member)  # what is not assigned to it is not its
+        answers = []
+        for delivery in self._deliveries(caller, found):
+            place = (delivery.partition.topic_name, delivery.index)
+            if elsewhere and place not in assigned:
+                answers.append(Why(*place, 'not assigned', f'the partition is assigned to others, not to {member}'))
+            else:
+                answers.append(self._why(found, delivery))
+            assigned.pop(place, None)
+        answers += [
+            Why(topic, index, 'nothing new', 'nothing has been taken from it yet: no member has asked')
+            for topic, index in assigned
+        ]
+        return sorted(answers, key=lambda why: (why.topic, why.partition))
+
+    def _assigned(self, group: Group, member: str | None) -> dict[tuple[str, int], None]:
+        members = self.broker.groups.members.of(group.name)
+        return {
+            (topic.name, index): None
+            for each in members
+            if member is None or each.id == member
+            for topic, indexes in each.assignment.items()
+            for index in indexes
+        }
+
+    def _is_assigned(self, group: Group, member: str) -> bool:
+        """It takes from what it is assigned; a member over HTTP takes from all of its topics."""
+        members = self.broker.groups.members
+        return any(each.id == member for each in members.of(group.name)) and not members.is_remote(group.name, member)
+
+    def _why(self, group: Group, delivery: ShareDelivery) -> Why:
+        place = (delivery.partition.topic_name, delivery.index)
+        state, log = delivery.state, delivery.partition.log
+        counts = state.counts()
+        pause = self.broker.pauses.of(group)
+        if pause is not None:
+            return Why(*place, 'paused', pause.reason)
+        reason = state.why_nothing(delivery.log_end)
+        if reason == 'limit':
+            detail = f'{state.in_flight} records are in flight; share.partition.max.record.locks allows no more'
+            return Why(*place, 'limit', detail, *_held(delivery))
+        if reason == 'held':
+            waiting = f', {counts.waiting} wait' if counts.waiting else ''
+            detail = f'{state.in_flight} records are in the hands of members{waiting}, and there is nothing else'
+            return Why(*place, 'held', detail, *_held(delivery))
+        if reason == 'waiting':
+            return Why(*place, 'waiting', f'all {counts.waiting} records that are left wait', state.next_due())
+        if reason == 'nothing new' and log.visible_end > delivery.log_end:
+            detail = f'what follows offset {delivery.log_end} belongs to a transaction that is open'
+            return Why(*place, 'isolation', detail)
+        if reason == 'nothing new':
+            return Why(*place, 'nothing new', 'everything up to the end of the log is settled')
+        left = counts.available + delivery.log_end - state.end
+        return Why(*place, 'something', f'up to {left} records can be taken now')
+
+
+def _held(delivery: ShareDelivery) -> tuple[int | None, list[str]]:
+    holders = delivery.state.holders()
+    return min((holder.until for holder in holders.values()), default=None), sorted(holders)
+
+
+async def _oldest(delivery: ShareDelivery) -> int | None:
+    """The time of the oldest record that is not settled (ms): that of its batch's first. Remembered by its offset."""
+    start, end = delivery.state.start, delivery.log_end
+    if start >= end:
+        return None
+    if delivery.oldest is None or delivery.oldest[0] != start:
+        try:
+            read = await delivery.partition.log.read(start, 1, up_to=end)
+        except LogError:
+            return None  # what is shown of a log that cannot be read is all that is known
+        if not read.data:
+            return None
+        delivery.oldest = (start, read_header(read.data).base_timestamp)
+    return delivery.oldest[1]
+
+
+async def _read(partition: Partition, offset: int) -> Record:
+    """One record. Raises Refused, LogError, BatchError."""
+    try:
+        read = await partition.log.read(offset, 1) if offset >= 0 else None
+    except OutOfRange as error:
+        raise Refused(ErrorCode.OFFSET_OUT_OF_RANGE, str(error)) from None
+    found = next((record for record in records(read.data) if record.offset == offset), None) if read else None
+    if found is None:
+        raise Refused(ErrorCode.OFFSET_OUT_OF_RANGE, f'there is no record at offset {offset}')
+    return found

@@ -1,0 +1,158 @@
+"""Moving a group to another place in the log, bringing settled records back, and saying when held ones come again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from acklog.broker.api import Caller, Refused
+from acklog.broker.apis.list_offsets import first_at
+from acklog.broker.operations.chosen import END, Operation
+from acklog.broker.operations.values import Changed, Sought, Target
+from acklog.wire.error_code import ErrorCode
+from acklog.wire.record_batch import is_control, spans
+
+if TYPE_CHECKING:
+    from acklog.broker.catalog import Group
+    from acklog.broker.delivery import ShareDelivery
+    from acklog.broker.partition import Partition
+    from acklog.core.share_partition import SharePartition
+
+READ_BYTES = 4 << 20
+MOST_BATCHES = 1_000_000  # looked at for one replay
+
+
+class Moving(Operation):
+    """Seek, replay and defer."""
+
+    async def seek(
+        self,
+        caller: Caller,
+        group: str,
+        target: Target,
+        topic: str | None = None,
+        partition: int | None = None,
+        dry_run: bool = False,
+    ) -> list[Sought]:
+        """The group goes on from another place, members or not: their locks are fenced (rule 10).
+
+        Of a topic that is named all partitions are moved, else all that the group has taken from. An offset below the
+        log's start means its start, one above its end is refused."""
+        found = self._group(caller, group, 'READ')
+        places = [(place, await _offset(place, target)) for place in self._places(caller, found, topic, partition)]
+        sought = []
+        for place, offset in places:  # from here on nothing is awaited until all are moved
+            delivery = place.deliveries.get(found.id)
+            if delivery is None:
+                sought.append(Sought(place.topic_name, place.index, offset, offset, 0, 0))
+                continue
+            sought.append(_sought(delivery, offset))
+            if not dry_run:
+                delivery.change(lambda state, offset=offset: state.seek(offset))  # type: ignore[misc]
+        if not dry_run:
+            for place, offset in places:
+                if place.deliveries.get(found.id) is None:
+                    await self.broker.deliveries.get(found, place.topic_id, place.index, start=offset)
+            await self.broker.deliveries.journal.written()
+        return sought
+
+    def _places(self, caller: Caller, group: Group, topic: str | None, partition: int | None) -> list[Partition]:
+        if topic is None:
+            return [delivery.partition for delivery in self._deliveries(caller, group, None, partition)]
+        known = self._topic(caller, topic, 'READ')
+        indexes = range(known.partitions) if partition is None else (partition,)
+        places = [self._partition(known, index) for index in indexes]
+        for place in places:
+            if (delivery := place.deliveries.get(group.id)) is not None:
+                delivery.change(lambda _: None)
+        return places
+
+    async def replay(
+        self, caller: Caller, group: str, topic: str, partition: int, first: int, last: int, dry_run: bool = False
+    ) -> Changed:
+        """Settled records of a range come again, dead ones too, as new."""
+        found = self._group(caller, group, 'READ')
+        place = self._partition(self._topic(caller, topic, 'READ'), partition)
+        if not 0 <= first <= last < END:
+            raise Refused(ErrorCode.INVALID_REQUEST, f'offsets {first} to {last} are no range')
+        deliveries = self._deliveries(caller, found, topic, partition)
+        if not deliveries:
+            return Changed(0, dry_run)
+        [delivery] = deliveries
+        batches = await _batches(place, first, min(last, delivery.state.end - 1))
+
+        def replay(state: SharePartition) -> int:
+            lowest = max(first, place.log.start)  # it may have moved while the log was read
+            return state.replay(lowest, last, batches) + state.redrive(range(lowest, last + 1))
+
+        if dry_run:
+            settled = delivery.state.replayable(max(first, place.log.start), last, batches)
+            dead = delivery.state.dead().range_cardinality(first, last + 1)
+            return Changed(len(settled) + dead, dry_run)
+        records = delivery.change(replay)
+        await self.broker.deliveries.journal.written()
+        return Changed(records)
+
+    async def defer(
+        self,
+        caller: Caller,
+        group: str,
+        topic: str,
+        partition: int,
+        offset: int,
+        at_ms: int,
+        deliveries: int | None = None,
+    ) -> None:
+        """If the current delivery of the record fails, whoever has it, it comes again no earlier than `at_ms`.
+        `deliveries`, where known, must be its number. Raises InvalidRecordState when nobody has it."""
+        found = self._group(caller, group, 'READ')
+        self._partition(self._topic(caller, topic, 'READ'), partition)
+        now = self.broker.clock()
+        held = self._deliveries(caller, found, topic, partition)
+        if not held or not 0 <= at_ms < END:
+            code = ErrorCode.INVALID_REQUEST if held else ErrorCode.INVALID_RECORD_STATE
+            raise Refused(code, f'{at_ms} is no instant' if held else f'nothing of {topic}-{partition} is held')
+        held[0].change(lambda state: state.defer(now, offset, at_ms, deliveries))
+        await self.broker.deliveries.journal.written()
+
+
+def _sought(delivery: ShareDelivery, offset: int) -> Sought:
+    state, partition = delivery.state, delivery.partition
+    again = max(0, state.end - offset)
+    brings = again - state.owed_between(offset, state.end) if again else 0
+    drops = state.owed_between(0, offset) + max(0, offset - state.end)
+    return Sought(partition.topic_name, partition.index, state.start, offset, brings, drops)
+
+
+async def _offset(partition: Partition, target: Target) -> int:
+    """Where a target lies in a partition. Raises Refused, LogError, BatchError."""
+    log = partition.log
+    if target.kind == 'earliest':
+        return log.start
+    if target.kind == 'latest':
+        return log.visible_end
+    if target.kind == 'time':
+        found = await first_at(log, target.value, log.visible_end)
+        return log.visible_end if found.offset < 0 else found.offset
+    if not 0 <= target.value <= log.visible_end:
+        message = f'{target.value} is not in {partition.topic_name}-{partition.index}, which ends at {log.visible_end}'
+        raise Refused(ErrorCode.OFFSET_OUT_OF_RANGE, message)
+    return max(target.value, log.start)
+
+
+async def _batches(partition: Partition, first: int, last: int) -> list[tuple[int, int, bool]]:
+    """The batches of a range: first and last offset, and whether they hold no records for anybody. Raises LogError."""
+    log = partition.log
+    batches: list[tuple[int, int, bool]] = []
+    position = max(first, log.start)
+    while position <= last:
+        if len(batches) > MOST_BATCHES:
+            raise Refused(
+                ErrorCode.INVALID_REQUEST, f'that are more than {MOST_BATCHES} batches: choose a smaller range'
+            )
+        read = await log.read(position, READ_BYTES, up_to=last + 1)
+        if not read.data:
+            break
+        found = spans(read.data)
+        batches += [(span.first, span.last, is_control(span.attributes)) for span in found]
+        position = found[-1].last + 1
+    return batches

@@ -1,0 +1,123 @@
+"""The header that says from when on a record may be delivered: found in batches, and read.
+
+    acklog-deliver-at   milliseconds since 1970 as decimal text (`1767225600000`), or an instant of ISO 8601 with its
+                        offset from UTC (`2026-01-01T00:00:00Z`, `2026-01-01T01:00:00.250+01:00`)
+
+Strategy: a batch in which the name does not occur at all has no such record; that is one search. Else the records are
+hopped over by their lengths, and only those in which the name occurs are taken apart, since it may also be part of a
+key or a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+from acklog.errors import CorruptBatch, ProtocolError
+from acklog.wire import compression
+from acklog.wire.primitives import Buffer, get_varint
+from acklog.wire.record_batch import CONTROL, HEADER_SIZE, Header, compression_name
+
+NAME = 'acklog-deliver-at'
+MAX_UNPACKED = 16 << 20  # bytes that a compressed batch may unpack to, if it is not itself larger
+
+_NAME = NAME.encode()
+_SIZE = len(_NAME)
+_DIGITS = 19  # of the latest
+_LATEST = (1 << 63) - 1
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+
+
+class BadInstant(ValueError):
+    """A header that names no instant, in words."""
+
+
+def text(due: int) -> bytes:
+    """What the header holds for an instant (ms)."""
+    return str(due).encode()
+
+
+def instant(value: bytes | None) -> int:
+    """The instant (ms) that the header's value names. Raises BadInstant."""
+    due = int(value) if value is not None and value.isdigit() and len(value) <= _DIGITS else _iso(value)
+    if not 0 <= due <= _LATEST:
+        raise BadInstant(f'{NAME} is {value!r}, which is before 1970 or too far ahead')
+    return due
+
+
+def _iso(value: bytes | None) -> int:
+    try:
+        when = datetime.fromisoformat((value or b'').decode('ascii'))
+    except ValueError:
+        when = None
+    if when is None or when.tzinfo is None:
+        raise BadInstant(
+            f'{NAME} is {value!r}; it takes milliseconds since 1970 as decimal text, or an instant of ISO 8601 with '
+            'its offset from UTC, such as 2026-01-01T00:00:00Z'
+        )
+    return -((_EPOCH - when) // _MILLISECOND)  # a part of a millisecond counts as one: never early
+
+
+def instants(data: Buffer, position: int, header: Header) -> Sequence[tuple[int, int]]:
+    """(offset delta, instant) of the records of one whole batch that carry the header, in order of offsets.
+
+    Raises BadInstant; CorruptBatch when it is broken or unpacks to too much; CompressionUnavailable.
+    """
+    if header.attributes & CONTROL:
+        return ()
+    packed = memoryview(data)[position + HEADER_SIZE : position + header.size]
+    most = max(MAX_UNPACKED, 2 * header.size)
+    body = bytes(compression.decompress(compression_name(header.attributes), packed, most))
+    if _NAME not in body:
+        return ()
+    try:
+        return _walk(body, header)
+    except (IndexError, ProtocolError) as error:
+        raise CorruptBatch(f'a broken record in a batch: {error}') from None
+
+
+def _walk(body: bytes, header: Header) -> list[tuple[int, int]]:
+    found: list[tuple[int, int]] = []
+    position, last = 0, -1
+    candidate = body.find(_NAME)
+    for _ in range(header.record_count):
+        size, start = get_varint(body, position)
+        position = start + size
+        if size < 0 or position > len(body):
+            raise ProtocolError(f'a record of {size} bytes')
+        if candidate < position:
+            delta, value = _look(body, start)
+            if value is not None:
+                if not last < delta <= header.last_offset_delta:
+                    raise ProtocolError(f'offset delta {delta} behind {last}')
+                found.append((delta, instant(value[0])))
+                last = delta
+            candidate = body.find(_NAME, position)
+            if candidate < 0:
+                break
+    return found
+
+
+def _look(body: bytes, position: int) -> tuple[int, tuple[bytes | None] | None]:
+    """Offset delta of the record behind whose length `position` is, and the header's value, if it has that header."""
+    position += 1
+    while body[position] >= 0x80:  # the difference in time
+        position += 1
+    delta, position = get_varint(body, position + 1)
+    for _ in range(2):  # key and value
+        size, position = get_varint(body, position)
+        if size > 0:
+            position += size
+    count, position = get_varint(body, position)
+    value: tuple[bytes | None] | None = None
+    for _ in range(count):
+        size, start = get_varint(body, position)
+        length, position = get_varint(body, start + size if size > 0 else start)
+        end = position + length if length > 0 else position
+        if size == _SIZE and body.startswith(_NAME, start):
+            if value is not None:
+                raise BadInstant(f'a record has {NAME} twice')
+            value = (body[position:end] if length >= 0 else None,)
+        position = end
+    return delta, value
