@@ -23,6 +23,7 @@ from acklog.broker.operations import Operations
 from acklog.broker.partition import Partition
 from acklog.broker.pauses import Pauses
 from acklog.broker.retention import Retention
+from acklog.broker.scheduled import Scheduled
 from acklog.broker.topics import open_partitions
 from acklog.errors import LogError
 from acklog.log.seam import LogConfig, Opener
@@ -59,6 +60,7 @@ class Broker:
         directory = os.path.abspath(self.settings.text('data'))
         self.node = Node(cluster_id=catalog.cluster_id, directory=directory)
         self.partitions: dict[tuple[bytes, int], Partition] = {}
+        self.scheduled = Scheduled(self)
         self.pauses = Pauses(self)
         self.deliveries = Deliveries(self, journal)
         self.groups = Groups(self)
@@ -77,6 +79,7 @@ class Broker:
         broker._configure_journal()
         settings.on_change.append(broker._configure_journal)
         await open_partitions(broker)
+        await broker.scheduled.recover()
         broker.latest = await broker.deliveries.recover()
         await broker.pauses.recover()
         await broker.groups.recover()
@@ -104,6 +107,8 @@ class Broker:
         self.retention.stopped = True
         with contextlib.suppress(LogError):  # what could not be written was not answered
             await self.deliveries.journal.close()
+        with contextlib.suppress(LogError):  # a start looks further back then
+            await self.scheduled.close()
         await concurrently([partition.close() for partition in self.partitions.values()])
         await self.catalog.close()
 

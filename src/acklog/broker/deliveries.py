@@ -112,6 +112,7 @@ class Deliveries:
         for delivery in self.of_group(group.id):
             self._end(delivery)
         self._watches.pop(group.id, None)
+        self._broker.scheduled.forget_group(group.id)
         await self.journal.written()
 
     async def delete_partition(self, group: Group, topic_id: bytes, index: int) -> bool:

@@ -11,9 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from acklog.broker.eager import turn
 from acklog.broker.journal_format import ShareKey
 from acklog.core import offsets
 from acklog.core.acknowledge import Acknowledgement as CoreAcknowledgement
+from acklog.core.acquire import Batch
+from acklog.core.later import pass_over
 from acklog.errors import Failed, OutOfRange
 from acklog.wire.acknowledgements import Acknowledgement
 from acklog.wire.record_batch import Span, is_control, spans
@@ -91,6 +94,7 @@ class ShareDelivery:
         """Acquire up to `count` records for `member` (rule 2); None if there is nothing. The events are recorded, not
         yet written. Raises LogError."""
         while self.delivers():
+            await self._pass_over()
             now = self._clock()
             reservation = self.state.reserve(now, member, count, strict, self.log_end)
             self.decided()
@@ -111,14 +115,32 @@ class ShareDelivery:
             if state is not self.state or not self.delivers():
                 state.release_reservation(reservation)
                 continue  # folded anew meanwhile (then the reservation is of no state that counts), or paused
-            batches = [(p.span.first, p.span.last, is_control(p.span.attributes)) for p in pieces]
-            acquired = state.acquire(self._clock(), reservation, batches)
+            now = self._clock()
+            acquired = state.acquire(now, reservation, self._batches(pieces, now))
             self.decided()
             if acquired.lock is not None:
                 return _taken(pieces, acquired)
             if state.end == end:
                 return None  # somebody else was faster; otherwise only gaps were passed: go on behind them
         return None
+
+    def _batches(self, pieces: list[Piece], now: int) -> Sequence[Batch]:
+        """What was read, as core wants it."""
+        later = self.partition.later
+        batches = [(p.span.first, p.span.last, is_control(p.span.attributes)) for p in pieces]
+        return batches if later is None else later.batches(self.key.group, batches, self.state.end, now)
+
+    async def _pass_over(self) -> None:
+        """Where the log goes on with records that are all for later, they need not be read to wait."""
+        later = self.partition.later
+        while later is not None and self.delivers():
+            now = self._clock()
+            run = later.run(self.key.group, self.state.end, self.log_end, now)
+            if run is None:
+                return
+            pass_over(self.state, now, *run)
+            self.decided()
+            await turn()
 
     async def _read(self, reservation: Reservation, max_bytes: int) -> list[Piece]:
         """The batches that hold what is reserved, in order, as far as `max_bytes` go (at least one)."""

@@ -9,7 +9,8 @@ like, which the broker, having no clock, does not do anyway.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+import types
+from collections.abc import Callable, Coroutine, Generator, Sequence
 from typing import Any, Generic, TypeVar
 
 T = TypeVar('T')
@@ -43,6 +44,12 @@ class Eager(Generic[T]):
         else:
             awaited._asyncio_future_blocking = False  # what a task does to say that it has seen the future
             awaited.add_done_callback(self._step)
+
+
+@types.coroutine
+def turn() -> Generator[None, None, None]:
+    """Let the loop do what else there is: for work that would hold it up. Does under a task as well."""
+    yield
 
 
 async def concurrently(coroutines: Sequence[Coroutine[Any, Any, T]]) -> list[T | BaseException]:

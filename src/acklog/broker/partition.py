@@ -10,6 +10,7 @@ from acklog.log.seam import Appended, Durability, Log, Overdue
 
 if TYPE_CHECKING:
     from acklog.broker.delivery import ShareDelivery
+    from acklog.broker.later import Later
     from acklog.broker.waiting import Waiter
 
 
@@ -21,6 +22,7 @@ class Partition:
         'alarm',
         'deliveries',
         'index',
+        'later',
         'log',
         'overdue',
         'topic_id',
@@ -35,6 +37,7 @@ class Partition:
         self.log = log
         self.deliveries: dict[int, ShareDelivery] = {}  # by group incarnation
         self.waiters: dict[Waiter, None] = {}  # plain fetches that wait for records
+        self.later: Later | None = None  # what is published for later, where that may be
         self.overdue = Overdue()  # as retention saw it last
         self.alarm = False  # that is near its limit, or past it
         self._truncating: asyncio.Lock | None = None
@@ -49,7 +52,9 @@ class Partition:
                 delivery.wake()
 
     async def append(self, batches: bytes | bytearray | memoryview, now: int, durability: Durability) -> Appended:
-        """See `Log.append`."""
+        """See `Log.append`. Raises Refused where the topic's config wants records looked into, and one is not right."""
+        if self.later is not None:
+            return await self.later.append(batches, now, durability)
         return await self.log.append(batches, now, durability)
 
     async def truncate_before(self, offset: int) -> int:
@@ -70,18 +75,25 @@ class Partition:
             async with self._truncating:
                 return
 
-    def owed_from(self) -> int | None:
-        """The smallest offset that some group is still owed, or that is dead in one; None without groups (rule 8)."""
-        return min((delivery.state.kept_from for delivery in self.deliveries.values()), default=None)
+    def owed_from(self, now: int) -> int | None:
+        """The smallest offset that some group is still owed, that is dead in one, or published for later (rule 8)."""
+        owed = [delivery.state.kept_from for delivery in self.deliveries.values()]
+        return min([*owed, *self._later_from(now)], default=None)
 
-    def moving_from(self) -> int | None:
-        """The smallest offset that waits for a time in some group, is in somebody's hands, or dead."""
+    def moving_from(self, now: int) -> int | None:
+        """The smallest offset that waits for a time, in some group or for all, is in somebody's hands, or dead."""
         moving = [first for delivery in self.deliveries.values() if (first := delivery.state.moving_from) is not None]
-        return min(moving, default=None)
+        return min([*moving, *self._later_from(now)], default=None)
+
+    def _later_from(self, now: int) -> list[int]:
+        first = None if self.later is None else self.later.schedule.first(now)
+        return [] if first is None else [first]
 
     def log_started_at(self, offset: int) -> dict[int, int]:
         """The log begins later now: what groups were owed below that is gone. Returns how many records each group lost
         so, by its incarnation."""
+        if self.later is not None:
+            self.later.schedule.begin_at(offset)
         lost = {delivery.key.group: delivery.log_starts_at(offset) for delivery in list(self.deliveries.values())}
         return {group: count for group, count in lost.items() if count}
 

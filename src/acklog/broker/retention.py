@@ -67,7 +67,7 @@ class Retention:
     def start(self) -> None:
         """What fell due or ran out while the server was down has not had its time yet."""
         for partition in self._broker.partitions.values():
-            if partition.deliveries:
+            if partition.deliveries or partition.later is not None:
                 self._moving_from(partition, self._broker.catalog.topics_by_id[partition.topic_id])
         self._again(self._interval_ms)
 
@@ -101,7 +101,7 @@ class Retention:
         if topic is None or self._broker.partitions.get(key) is not partition:
             return
         self._expire_dead(partition)
-        before, owed_from = partition.log.start, partition.owed_from()
+        before, owed_from = partition.log.start, partition.owed_from(self._broker.clock())
         try:
             start = await partition.log.retain(self._broker.clock(), owed_from, self._moving_from(partition, topic))
             partition.overdue = partition.log.overdue(self._broker.clock(), owed_from)
@@ -124,10 +124,11 @@ class Retention:
 
     def _moving_from(self, partition: Partition, topic: Topic) -> int | None:
         limit_ms = topic.integer('acklog.owed.retention.ms')
-        if limit_ms < 0 or not partition.deliveries:
+        if limit_ms < 0 or not (partition.deliveries or partition.later is not None):
             return None
+        now = self._broker.clock()
         moving = self._moving.setdefault(partition, Moving())
-        return moving.see(partition.moving_from(), self._broker.clock(), limit_ms)
+        return moving.see(partition.moving_from(now), now, limit_ms)
 
     def _lost(self, partition: Partition, lost: dict[int, int]) -> None:
         for group_id, count in lost.items():

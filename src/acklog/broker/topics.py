@@ -57,6 +57,7 @@ async def delete_topic(broker: Broker, topic: Topic) -> bool:
     for index in range(topic.partitions):
         partition = broker.partitions.pop((topic.id_bytes, index), None)
         if partition is not None:
+            broker.scheduled.forget(partition)
             broker.deliveries.partition_deleted(partition)
             try:
                 await partition.close_deleted()
@@ -82,6 +83,7 @@ def reconfigure(broker: Broker, topic: Topic) -> None:
         partition = broker.partition(topic.id_bytes, index)
         if partition is not None:
             partition.log.configure(config)
+    broker.scheduled.configure(topic)
 
 
 async def _open(broker: Broker, topic: Topic) -> None:
@@ -96,3 +98,4 @@ async def _open(broker: Broker, topic: Topic) -> None:
                 await log.delete()  # the topic was deleted meanwhile
                 return
             broker.partitions[key] = Partition(topic.name, topic.id_bytes, index, log)
+        broker.scheduled.configure(topic)

@@ -101,6 +101,13 @@ LOGS = (
         words='Default of `acklog.owed.retention.bytes` of a topic.',
     ),
     Definition(
+        name='acklog.deliver.at.enable',
+        kind=Kind.BOOLEAN,
+        default=False,
+        dynamic=True,
+        words='Default of `acklog.deliver.at.enable` of a topic.',
+    ),
+    Definition(
         name='log.retention.check.interval.ms',
         kind=Kind.LONG,
         default=300_000,

@@ -53,6 +53,12 @@ _OURS = (
         'How many bytes of a partition are kept beyond retention because groups are owed records of them; past it the '
         'oldest go, whatever they hold. -1: without limit.',
     ),
+    _as_broker(
+        'acklog.deliver.at.enable',
+        'acklog.deliver.at.enable',
+        'Whether the header `acklog-deliver-at` of a record, milliseconds since 1970 or an instant of ISO 8601, says '
+        'from when on groups may get it. The server looks into the records of such a topic when they are published.',
+    ),
     _as_broker('log.segment.bytes', 'segment.bytes', 'Size at which a new segment file is begun.'),
     _as_broker('log.roll.ms', 'segment.ms', 'Age at which a new segment file is begun, in milliseconds.'),
     _as_broker(
