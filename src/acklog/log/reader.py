@@ -77,18 +77,19 @@ class Reader:
     def _seek(self, segment: Segment, offset: int) -> tuple[int, int]:
         """Where the batch that holds `offset`, or the next one, begins and ends; the end of all if there is none."""
         position, end = self._index(segment).at_offset(offset), segment.size
-        unpack = _HOP.unpack_from
+        unpack, due, behind = _HOP.unpack_from, segment.base, segment.next
         while position < end:
             data = self._pread(segment, position, min(_WINDOW, end - position))
             at, last = 0, len(data) - HEADER_SIZE
             while at <= last:
                 first, length, magic, delta = unpack(data, at)
                 size = length + _BEHIND_LENGTH
-                if magic != MAGIC or size < HEADER_SIZE:
+                if magic != MAGIC or size < HEADER_SIZE or delta < 0 or first < due or first + delta >= behind:
                     raise Damaged(f'{segment.path}: at {position + at}: no batch begins here')
                 if first + delta >= offset:
                     return position + at, min(position + at + size, end)
                 at += size
+                due = first + delta + 1
             if not at:
                 raise Damaged(f'{segment.path}: at {position}: {len(data)} bytes are no batch')
             position += at
@@ -177,14 +178,20 @@ class Reader:
 
     def _check(self, segment: Segment, view: memoryview, position: int) -> int:
         """How many bytes of `view` are sound batches. Raises Damaged when the first one is not."""
-        at = 0
+        at, due = 0, segment.base
         while at < len(view):
             batch = stored(view, at, position + at) if len(view) - at >= HEADER_SIZE else None
-            if batch is None or at + batch.size > len(view) or not crc_fits(view, at, batch.size):
+            if (
+                batch is None
+                or at + batch.size > len(view)
+                or not due <= batch.first <= batch.last < segment.next  # which no CRC covers
+                or not crc_fits(view, at, batch.size)
+            ):
                 if at:
                     break
                 raise Damaged(f'{segment.path}: at {position}: no sound batch')
             at += batch.size
+            due = batch.last + 1
         if segment.checked_from <= position <= segment.checked:
             segment.checked = max(segment.checked, position + at)
         else:
