@@ -32,12 +32,13 @@ Dues: TypeAlias = 'int | array[int]'  # one time for all, or one for each, in or
 
 
 class Run:
-    """Offsets sorted by the time they fall due; those before `position` have left."""
+    """Offsets sorted by the time they fall due; those before `position` have left. `among`: all that may be here."""
 
-    __slots__ = ('dues', 'offsets', 'position')
+    __slots__ = ('among', 'dues', 'offsets', 'position')
 
     def __init__(self, dues: array[int], offsets: array[int]) -> None:
         self.dues, self.offsets, self.position = dues, offsets, 0
+        self.among = BitMap64(offsets)
 
     @classmethod
     def of(cls, pairs: Sequence[tuple[int, int]]) -> Run:
@@ -53,14 +54,24 @@ class Run:
         return due
 
     def remove(self, offsets: BitMap64) -> bool:
-        """Take out `offsets`; whether any was here."""
-        rest = self.offsets[self.position :]
-        if offsets.isdisjoint(BitMap64(rest)):
+        """Take out `offsets`; whether any was here, perhaps."""
+        if offsets.isdisjoint(self.among):
             return False
+        rest = self.offsets[self.position :]
         keep = [offset not in offsets for offset in rest]
         self.dues = array('q', compress(self.dues[self.position :], keep))
         self.offsets, self.position = array('Q', compress(rest, keep)), 0
+        self.among = BitMap64(self.offsets)
         return True
+
+    def due_of(self, offset: int) -> int | None:
+        """When it falls due; None if it is not here."""
+        if offset not in self.among:
+            return None
+        try:
+            return self.dues[self.offsets.index(offset, self.position)]
+        except ValueError:
+            return None
 
     def head(self) -> int | None:
         """Its earliest time; None when it is used up."""
@@ -158,10 +169,8 @@ class Waiting:
             if pending == offset:
                 return due
         for _, _, run in self._runs:
-            try:
-                return run.dues[run.offsets.index(offset, run.position)]
-            except ValueError:
-                continue
+            if (found := run.due_of(offset)) is not None:
+                return found
         return None
 
     def among(self, offsets: BitMap64) -> dict[int, int]:
@@ -171,8 +180,9 @@ class Waiting:
             if not group.isdisjoint(offsets):
                 found.update(dict.fromkeys(group & offsets, due))
         for _, _, run in self._runs:
-            here = offsets & BitMap64(run.offsets[run.position :])
-            found.update({offset: run.dues[run.offsets.index(offset, run.position)] for offset in here})
+            if not offsets.isdisjoint(run.among):
+                dues = ((offset, run.due_of(offset)) for offset in offsets & run.among)
+                found.update({offset: due for offset, due in dues if due is not None})
         return found
 
     def items(self) -> Iterator[tuple[Dues, BitMap64]]:
