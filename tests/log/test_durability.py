@@ -270,9 +270,9 @@ async def test_while_it_cannot_be_written_anew_writes_fail_and_reads_go_on(local
     local.files.fail('fdatasync', errno.EIO, '*/logs/log/*', times=None)
     with pytest.raises(Failed):
         await put(log, 'b', durability=SYNCED)
-    for _ in range(3):
+    for turn in range(3):
         with pytest.raises(Failed):
-            await put(log, 'c')
+            await put(log, 'c', now=NOW + 1000 * turn)
         await asyncio.sleep(0.01)
     with pytest.raises(Failed):
         await log.flush()
@@ -280,7 +280,7 @@ async def test_while_it_cannot_be_written_anew_writes_fail_and_reads_go_on(local
     assert await put(other, 'x', durability=SYNCED) == Appended(0, 0, -1)
     local.files.heal()
     with pytest.raises(Failed):
-        await put(log, 'c')
+        await put(log, 'c', now=NOW + 10_000)
     await soon(lambda: not log.store.sync_failed)  # type: ignore[attr-defined]
     assert await put(log, 'c', durability=SYNCED) == Appended(2, 2, -1)
 

@@ -27,10 +27,30 @@ from tests.log.worlds import NOW, SYNCED, WRITTEN, LocalWorld, batch, contents
 from acklog.errors import Damaged, Failed, Full, LogError, OutOfOrderSequence
 from acklog.log.local import LocalLog
 from acklog.log.seam import Appended, Durability, LogConfig
+from acklog.log.sync import Syncer, Target
 
 T = TypeVar('T')
 
 APPENDS = st.tuples(st.integers(1, 4), st.integers(1, 120), st.sampled_from([WRITTEN, SYNCED]))  # records, bytes, how
+
+
+class InTheLoop(Syncer):
+    """Syncs between two turns of the loop instead of in a thread, so that a run can be repeated exactly."""
+
+    def request(self, target: Target) -> bool:
+        if target.sync_queued:
+            return False
+        target.sync_queued = True
+        asyncio.get_running_loop().call_soon(self._do, target)
+        return True
+
+    def _do(self, target: Target) -> None:
+        target.sync_queued = False
+        try:
+            covered, failure = target.sync(), None
+        except OSError as error:
+            covered, failure = -1, error
+        asyncio.get_running_loop().call_soon(target.sync_done, covered, failure)
 
 
 class Machine(RuleBasedStateMachine):
@@ -75,6 +95,7 @@ class Machine(RuleBasedStateMachine):
         await self._open()
 
     async def _open(self) -> None:
+        self.world.directory._shared.syncer = InTheLoop()
         log = await self.world.open(config=self.config)
         assert isinstance(log, LocalLog)
         self.log = log
@@ -87,7 +108,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule(sizes=st.lists(APPENDS, min_size=1, max_size=5))
     def append(self, sizes: list[tuple[int, int, Durability]]) -> None:
-        self.time += 1
+        self.time += 1000
         turn = [(self.new_values(count, size), durability) for count, size, durability in sizes]
 
         async def all_at_once() -> list[Appended | BaseException]:
@@ -131,6 +152,7 @@ class Machine(RuleBasedStateMachine):
         """One batch of an idempotent producer, repeated until it is answered as clients do."""
         values = self.new_values(2, size)
         for _ in range(50):
+            self.time += 1000
             try:
                 data = batch(*values, at=self.time, producer=(7, 0, 2 * len(self.produced)))
                 result = self.run(self.log.append(data, self.time, how))
@@ -188,7 +210,7 @@ class Machine(RuleBasedStateMachine):
     def retain(self, kept: int, owed: float) -> None:
         keep_from = None if owed > 1 else self.start + round(owed * (len(self.values) - self.start))
         self.log.configure(LogConfig(self.config.segment_bytes, retention_bytes=kept, retention_ms=-1))
-        self.time += 1
+        self.time += 1000
         try:
             start = self.run(self.log.retain(self.time, keep_from))
         except (Full, Failed):

@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING
 
 from acklog.broker import event_codec
-from acklog.broker.eager import Eager
+from acklog.broker.eager import Eager, Promise
 from acklog.broker.journal_format import Kind, ShareKey, chunks, entry, mark
 from acklog.errors import LogError
 from acklog.log.seam import Durability, Log
@@ -47,8 +47,8 @@ class Journal:
         self._sync_due = False
         self._entries: list[bytes] = []
         self._keys: set[ShareKey] = set()
-        self._turn: asyncio.Future[LogError | None] | None = None
-        self._writing: asyncio.Future[LogError | None] | None = None
+        self._turn: Promise[LogError | None] | None = None
+        self._writing: Promise[LogError | None] | None = None
         self._snapshots = 0
         self._snapshotting = False
 
@@ -76,16 +76,20 @@ class Journal:
 
     async def written(self) -> None:
         """Wait until all that has been recorded is in the journal. Raises LogError if it is not."""
-        turn = self._turn or self._writing
-        if turn is not None and (error := await turn) is not None:
+        if (turn := self.pending()) is not None and (error := await turn) is not None:
             raise error
+
+    def pending(self) -> Promise[LogError | None] | None:
+        """What to await later for all that has been recorded up to now: why it is not in the journal, None if it is.
+        None if there is nothing to wait for."""
+        return self._turn or self._writing
 
     def _add(self, key: ShareKey, kind: Kind, payload: bytes) -> None:
         self._entries.append(entry(key, kind, payload))
         self._keys.add(key)
         if self._turn is None:
             loop = asyncio.get_running_loop()
-            self._turn = loop.create_future()
+            self._turn = Promise(loop)
             if self._writing is None:
                 loop.call_soon(self._write)
 
@@ -110,7 +114,8 @@ class Journal:
         failure: LogError | None = None
         now = self._clock()
         try:
-            at = await self.log.append(build([(None, b''.join(entries))], timestamp=now), now, self._durability)
+            batch = build([(None, b''.join(entries))], timestamp=now)
+            at = await self.log.append(batch, now, self._durability, at_once=True)
         except LogError as error:
             failure = error
         else:
@@ -118,17 +123,17 @@ class Journal:
         self._writing = None
         if failure is not None:
             self._lose(keys, failure)
-        turn.set_result(failure)
         self._write_soon()
+        turn.settle(failure)  # last: who waits goes on within this call
 
     def _lose(self, keys: set[ShareKey], failure: LogError) -> None:
         """Nothing of this turn counts, nor what was built on it meanwhile."""
         keys |= self._keys
         self._entries, self._keys = [], set()
-        if self._turn is not None:
-            self._turn.set_result(failure)
-            self._turn = None
+        lost, self._turn = self._turn, None
         self.on_lost(keys)
+        if lost is not None:
+            lost.settle(failure)
 
     def _note(self, position: int, keys: set[ShareKey]) -> None:
         for key in keys:

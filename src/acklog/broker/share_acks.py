@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from acklog.broker.answers import answer_to
 from acklog.broker.api import Caller, Refused
+from acklog.broker.eager import Promise
 from acklog.errors import AcklogError, LogError
 from acklog.wire.acknowledgements import RENEW, Acknowledgement
 from acklog.wire.error_code import ErrorCode
@@ -20,7 +21,7 @@ Key = tuple[bytes, int]  # topic id, partition
 Results = dict[Key, tuple[ErrorCode, str | None]]
 
 
-async def acknowledge_all(
+def acknowledge_all(
     broker: Broker,
     caller: Caller,
     session: ShareSession,
@@ -28,7 +29,8 @@ async def acknowledge_all(
     *,
     renew_allowed: bool,
 ) -> Results:
-    """What became of each partition that was named. Raises nothing of ours: errors are in the results."""
+    """What became of each partition that was named, once the journal has it: see `confirmed`. Raises nothing of ours:
+    errors are in the results."""
     acks: dict[Key, list[Acknowledgement]] = {}
     for topic_id, index, batches in requests:  # a partition may be named more than once
         if batches:
@@ -42,9 +44,12 @@ async def acknowledge_all(
             results[key] = answer_to(error)
         else:
             results[key] = (ErrorCode.NONE, None)
-    try:
-        await broker.deliveries.journal.written()
-    except LogError as error:
+    return results
+
+
+async def confirmed(results: Results, written: Promise[LogError | None] | None) -> Results:
+    """`results` as they can be answered, when the journal has `written` them or could not."""
+    if written is not None and (error := await written) is not None:
         failed = answer_to(error)
         for key, (code, _) in results.items():
             if code == ErrorCode.NONE:

@@ -57,10 +57,10 @@ class Appender:
         'written',
     )
 
-    def __init__(self, store: Store, on_failure: Callable[[], None], *, internal: bool) -> None:
+    def __init__(self, store: Store, on_failure: Callable[[int | None], None], *, internal: bool) -> None:
         self.store = store
         self.internal = internal
-        self.on_failure = on_failure  # called when a rewrite is due
+        self.on_failure = on_failure  # called with `now` when a rewrite is due, at once if None
         self.sync_queued = False
         self.closed = False
         self.deleted = False
@@ -125,7 +125,7 @@ class Appender:
         if self.closed:
             raise Closed(f'{self.store.path} is closed')
         if self.store.sync_failed:
-            self.on_failure()
+            self.on_failure(now)
             raise Failed(f'{self.store.path}: a write or sync has failed; what no sync covered is being written anew')
         reserve = self.store.shared.reserve
         if not self.internal and not reserve.restored(now):
@@ -250,7 +250,7 @@ class Appender:
         self._fail([each[1] for each in self._unsynced], error)
         self._unsynced.clear()
         self.store.sync_has_failed()
-        self.on_failure()
+        self.on_failure(None)
 
     # --- the disk
 

@@ -40,7 +40,7 @@ def sync(store: Store, *, closing: bool = False) -> None:
             segment.fresh = False
         _fdatasync(store, segment)
         segment.synced = size
-        if rolled and not segment.complete:
+        if rolled and segment.completable:
             try:
                 segment.complete_on_disk(files)
             except OSError as error:  # the bytes are on disk; only that this is so is not

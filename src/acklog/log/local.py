@@ -26,6 +26,8 @@ _log = logging.getLogger(__name__)
 
 P = ParamSpec('P')
 
+RETRY_MS = 500  # between two attempts to write anew what no sync covered
+
 _NOTHING = Read(b'')
 
 
@@ -41,6 +43,7 @@ class LocalLog:
         '_reader',
         '_rewriting',
         '_store',
+        '_tried',
         'clean',
         'name',
     )
@@ -54,6 +57,7 @@ class LocalLog:
         self._on_close = on_close
         self._one_at_a_time: asyncio.Lock | None = None
         self._rewriting: asyncio.Task[None] | None = None
+        self._tried: int | None = None  # when a rewrite was last asked for by an append, ms
         self._closing: asyncio.Task[None] | None = None
         self._deleting: asyncio.Task[None] | None = None
         if store.sync_failed:
@@ -92,8 +96,13 @@ class LocalLog:
         now: int,
         durability: Durability,
         placed: Callable[[int], None] | None = None,
+        *,
+        at_once: bool = False,
     ) -> Appended:
-        return await self._appender.add(batches, now, durability is Durability.SYNCED, placed)
+        future = self._appender.add(batches, now, durability is Durability.SYNCED, placed)
+        if at_once:
+            self._appender.write_out()
+        return await future
 
     async def read(self, offset: int, max_bytes: int, *, up_to: int | None = None) -> Read:
         self._check_open()
@@ -137,10 +146,8 @@ class LocalLog:
             self._check_open()
             if not (store.segments[-1].rolled or store.sync_failed) and roll_due(store.segments[-1], store.config, now):
                 self._appender.roll()
-            offset = start_due(store.segments, store.start, store.config, now, keep_from, moving_from)
-            if offset > store.start:
-                store.start = offset
-                await self._drop_below(offset)
+            store.start = start_due(store.segments, store.start, store.config, now, keep_from, moving_from)
+            await self._drop_below(store.start)  # also what could not be removed before
             return store.start
 
     def overdue(self, now: int, keep_from: int | None) -> Overdue:
@@ -268,9 +275,15 @@ class LocalLog:
 
     # --- after a failure
 
-    def _rewrite_soon(self) -> None:
-        if self._rewriting is None or self._rewriting.done():
-            self._rewriting = asyncio.ensure_future(self._rewrite())
+    def _rewrite_soon(self, now: int | None = None) -> None:
+        """Unless it is under way, or was tried less than RETRY_MS ago."""
+        if self._rewriting is not None and not self._rewriting.done():
+            return
+        if now is not None:
+            if self._tried is not None and 0 <= now - self._tried < RETRY_MS:
+                return
+            self._tried = now
+        self._rewriting = asyncio.ensure_future(self._rewrite())
 
     async def _rewrite(self) -> None:
         store, appender = self._store, self._appender

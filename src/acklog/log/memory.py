@@ -150,6 +150,8 @@ class MemoryLog:
         now: int,
         durability: Durability,
         placed: Callable[[int], None] | None = None,
+        *,
+        at_once: bool = False,
     ) -> Appended:
         self._check_open()
         records = sum(each.last - each.first + 1 for each in spans(batches))

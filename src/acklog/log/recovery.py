@@ -66,12 +66,23 @@ def load(files: Files, directory: str, *, same_run: bool, interval: int) -> Load
             del segments[number + 1 :]
             segment.rolled = False
             break
+        if segment.rolled and number >= from_here:
+            _mark(files, segment, producers)
     _drop_orphan(files, segments, start, same_run)
     for segment in segments:
         segment.own = segment.size
         if segment.rolled:
             segment.index = None
     return Loaded(segments, start, producers, SYNC_FAILED in names)
+
+
+def _mark(files: Files, segment: Segment, producers: Producers) -> None:
+    """Let the index file of a segment that does not grow speak of what had to be walked over."""
+    if segment.marked < segment.size:
+        try:
+            segment.write_chunk(files, segment.chunk(ALL_PRODUCERS, producers.encode_all()))
+        except OSError as error:
+            _log.warning('%s: %s', segment.index_path, error)
 
 
 def _without_empty(files: Files, segments: list[Segment]) -> list[Segment]:

@@ -38,7 +38,7 @@ def rewrite(files: Files, directory: str, segments: Sequence[Segment], end: int,
     for segment in found.segments:
         segment.synced = segment.size
         segment.fresh = False
-        if segment.rolled and not segment.complete:
+        if segment.rolled and segment.completable:
             segment.complete_on_disk(files)
     return found._replace(sync_failed=False)
 

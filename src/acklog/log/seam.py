@@ -103,10 +103,13 @@ class Log(Protocol):
         now: int,
         durability: Durability,
         placed: Callable[[int], None] | None = None,
+        *,
+        at_once: bool = False,
     ) -> Appended:
         """Append one or more whole, checked batches; returns when they are as durable as asked.
 
-        Several appends of one turn of the loop go out in one write; appends are stored in the order of the calls. The
+        Several appends of one turn of the loop go out in one write, or with this one `at_once`, for who has gathered a
+        turn itself and waits for no others; appends are stored in the order of the calls. The
         buffer must stay unchanged until the call returns. A batch of an idempotent producer that is a repeat is not
         stored again (`duplicate`), and answered when its original is as durable as asked.
 

@@ -140,6 +140,11 @@ class Segment:
         self.marked_synced = chunk.synced if sync else -1
         self.marked_entries += chunk.entries
 
+    @property
+    def completable(self) -> bool:
+        """Its index file may say that the segment is complete, as it speaks of all its bytes."""
+        return not self.complete and self.marked == self.size
+
     def complete_on_disk(self, files: Files) -> None:
         """All bytes of a rolled segment are on disk: let its index file say so, durably."""
         self.write_chunk(files, self.chunk(COMPLETE, (0, b'')), sync=True)

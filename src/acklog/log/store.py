@@ -88,7 +88,7 @@ class Store:
     def adopt(self, found: Loaded) -> None:
         """Take what has been found on disk."""
         self.segments, self.producers, self.sync_failed = found.segments, found.producers, found.sync_failed
-        self.start = max(found.start, found.segments[0].base if found.segments else 0)
+        self.start = max(self.start, found.start, found.segments[0].base if found.segments else 0)
         self.made = True
         self._all_producers = False
         self.dirty = tuple(each for each in self.segments if each.synced < each.size)

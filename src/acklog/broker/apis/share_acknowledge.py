@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from acklog.broker.api import Api, Caller, Refused
-from acklog.broker.share_acks import acknowledge_all
+from acklog.broker.share_acks import acknowledge_all, confirmed
 from acklog.core.share_session import FINAL_EPOCH
 from acklog.wire import share_acknowledge as wire
 from acklog.wire.error_code import ErrorCode
@@ -29,9 +29,11 @@ async def handle(broker: Broker, caller: Caller, version: int, request: wire.Req
     except Refused as refused:
         return wire.Response(refused.code, refused.message)
     topics = [(topic.topic_id, p.index, p.acknowledgements) for topic in request.topics for p in topic.partitions]
-    results = await acknowledge_all(broker, caller, session, topics, renew_allowed=version >= 2)
+    results = acknowledge_all(broker, caller, session, topics, renew_allowed=version >= 2)
+    written = broker.deliveries.journal.pending()
     if request.session_epoch == FINAL_EPOCH:
         await broker.groups.close_session(session)
+    await confirmed(results, written)
     answered: dict[bytes, list[wire.PartitionResponse]] = {}
     for (topic_id, index), (code, message) in results.items():
         answered.setdefault(topic_id, []).append(wire.PartitionResponse(index, code, message))

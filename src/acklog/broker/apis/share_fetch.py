@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from acklog.broker.api import Api, Caller, Refused
 from acklog.broker.delivery import Taken
 from acklog.broker.polling import Found, Poll
-from acklog.broker.share_acks import Results, acknowledge_all
+from acklog.broker.share_acks import Results, acknowledge_all, confirmed
 from acklog.core.share_session import FINAL_EPOCH
 from acklog.wire import share_fetch as wire
 from acklog.wire.error_code import ErrorCode
@@ -41,7 +41,10 @@ async def handle(broker: Broker, caller: Caller, version: int, request: wire.Req
         )
     except Refused as refused:
         return wire.Response(refused.code, refused.message)
-    results = await acknowledge_all(broker, caller, session, acks, renew_allowed=version >= 2)
+    if request.grace_ms is not None:
+        session.grace_ms = max(0, request.grace_ms)
+    results = acknowledge_all(broker, caller, session, acks, renew_allowed=version >= 2)
+    written = broker.deliveries.journal.pending()  # mostly in one write with what is taken now
     found: Found = {}
     if request.session_epoch == FINAL_EPOCH:
         await broker.groups.close_session(session)
@@ -57,7 +60,7 @@ async def handle(broker: Broker, caller: Caller, version: int, request: wire.Req
             max_wait_ms=request.max_wait_ms,
             strict=request.acquire_mode == RECORD_LIMIT,
         ).run()
-    return _response(broker, session, results, found)
+    return _response(broker, session, await confirmed(results, written), found)
 
 
 def _response(broker: Broker, session: ShareSession, results: Results, found: Found) -> wire.Response:
