@@ -10,11 +10,13 @@ from collections.abc import AsyncIterator
 import pytest
 from tests.broker.groups_world import START, World, settled
 
+from acklog.broker import scheduled
 from acklog.broker.api import Refused
 from acklog.broker.config_changes import change_topic
+from acklog.broker.operations import Selection, Target
 from acklog.core.schedule import Schedule
 from acklog.errors import Failed
-from acklog.log.seam import Durability
+from acklog.log.seam import Durability, LogConfig
 from acklog.wire.record_batch import build
 
 SECOND = 1000
@@ -198,3 +200,177 @@ async def test_a_million_cost_less_than_forty_megabytes() -> None:
     tracemalloc.stop()
     assert len(schedule) == 100_000
     assert size < 4_000_000
+
+
+# -- moving and cancelling ---------------------------------------------------------------------------------------------
+
+
+async def listed(world: World, group: str | None = None, **more: int | str) -> list[tuple[int, int]]:
+    """(offset, how long after START) of what is still to come."""
+    page = await world.broker.operations.scheduled(world.caller('o'), 't', group=group, **more)  # type: ignore[arg-type]
+    return [(record.offset, record.due_ms - START) for record in page.items]
+
+
+async def cancel(world: World, first: int, last: int, group: str | None = None) -> int:
+    selection = Selection('t', 0, first, last)
+    return (await world.broker.operations.scheduled_cancel(world.caller('o'), selection, group)).records
+
+
+async def move(world: World, first: int, last: int, after: int, group: str | None = None) -> int:
+    selection = Selection('t', 0, first, last)
+    return (await world.broker.operations.scheduled_move(world.caller('o'), selection, START + after, group)).records
+
+
+async def test_a_list_in_pages(world: World) -> None:
+    topic = await world.topic('t', 2)
+    await publish(world, topic, HOUR, None, 2 * HOUR, 3 * HOUR)
+    partition = world.broker.partition(topic, 1)
+    assert partition is not None
+    await partition.append(batch(world, HOUR), world.now, Durability.WRITTEN)
+    pages, after = [], None
+    while True:
+        page = await world.broker.operations.scheduled(world.caller('o'), 't', after=after, limit=2)
+        pages.append([(record.partition, record.offset) for record in page.items])
+        if (after := page.next) is None:
+            break
+    assert pages == [[(0, 0), (0, 2)], [(0, 3), (1, 0)], []]
+    assert await listed(world, partition=1) == [(0, HOUR)]
+    world.pass_time(HOUR)
+    assert await listed(world) == [(2, 2 * HOUR), (3, 3 * HOUR)]
+
+
+@pytest.mark.parametrize('passed', [True, False])
+@pytest.mark.parametrize('restart', [True, False])
+async def test_cancelled_on_the_topic(world: World, passed: bool, restart: bool) -> None:
+    topic = await world.topic('t')
+    await publish(world, topic, HOUR, None, HOUR, HOUR)
+    assert await come(world, topic) == [1] if passed else True
+    assert await cancel(world, 0, 2) == 2
+    assert await cancel(world, 0, 2) == 0
+    if restart:
+        await world.restart()
+    assert await listed(world) == [(3, HOUR)]
+    world.pass_time(HOUR)
+    assert await come(world, topic, 'b') == ([3] if passed else [1, 3])
+    assert await cancel(world, 0, 9) == 0
+
+
+@pytest.mark.parametrize('passed', [True, False])
+@pytest.mark.parametrize('restart', [True, False])
+async def test_moved_on_the_topic(world: World, passed: bool, restart: bool) -> None:
+    topic = await world.topic('t')
+    await publish(world, topic, HOUR, HOUR, HOUR, None)
+    assert await come(world, topic) == [3] if passed else True
+    assert await move(world, 0, 0, 0) == 1
+    assert await move(world, 1, 1, 2 * HOUR) == 1
+    if restart:
+        await world.restart()
+    assert await listed(world) == [(1, 2 * HOUR), (2, HOUR)]
+    assert await come(world, topic, 'b') == ([0] if passed else [0, 3])
+    world.pass_time(HOUR)
+    assert await come(world, topic, 'c') == [2]
+    world.pass_time(HOUR)
+    assert await come(world, topic, 'd') == [1]
+
+
+@pytest.mark.parametrize('passed', [True, False])
+@pytest.mark.parametrize('restart', [True, False])
+async def test_for_one_group_only(world: World, passed: bool, restart: bool) -> None:
+    topic = await world.topic('t')
+    await publish(world, topic, HOUR, HOUR, HOUR, None, HOUR)
+    if passed:
+        assert await come(world, topic) == [3]
+    else:
+        await world.beat('a', 0, 't')
+    assert await cancel(world, 0, 0, 'g') == 1
+    assert await move(world, 1, 1, SECOND, 'g') == 1
+    assert await move(world, 2, 2, 2 * HOUR, 'g') == 1
+    assert await cancel(world, 4, 4) == 1
+    if restart:
+        await world.restart()
+    assert await listed(world, 'g') == [(1, SECOND), (2, 2 * HOUR)]
+    assert await listed(world) == [(0, HOUR), (1, HOUR), (2, HOUR)]
+    world.pass_time(SECOND)
+    assert await come(world, topic, 'b') == ([1] if passed else [1, 3])
+    world.pass_time(2 * HOUR)
+    assert await come(world, topic, 'c') == [2]
+
+
+async def test_a_move_on_the_topic_holds_for_a_group_that_had_its_own(world: World) -> None:
+    topic = await world.topic('t')
+    await publish(world, topic, HOUR, HOUR)
+    assert await come(world, topic) == []
+    assert await move(world, 0, 0, 3 * HOUR, 'g') == 1
+    assert await cancel(world, 1, 1, 'g') == 1
+    assert await move(world, 0, 1, 2 * HOUR) == 2
+    assert await listed(world, 'g') == [(0, 2 * HOUR)]
+    world.pass_time(2 * HOUR)
+    assert await come(world, topic, 'b') == [0]
+
+
+async def test_what_waits_because_it_was_released_is_left_alone(world: World) -> None:
+    topic = await world.topic('t')
+    await publish(world, topic, HOUR)
+    assert await come(world, topic) == []
+    assert await move(world, 0, 0, 0, 'g') == 1
+    assert await world.take('a', 0, (topic, 0)) == [0]
+    assert await cancel(world, 0, 0, 'g') == 0
+    assert await listed(world, 'g') == []
+    assert await cancel(world, 0, 0) == 1  # for groups to come
+    assert world.fate(topic, 0) == 'acquired a'
+
+
+async def test_a_seek_and_a_replay_do_not_bring_back_what_was_cancelled(world: World) -> None:
+    topic = await world.topic('t')
+    await publish(world, topic, HOUR, None, HOUR, HOUR)
+    assert await come(world, topic) == [1]
+    assert await cancel(world, 0, 0) == 1
+    assert await cancel(world, 2, 2, 'g') == 1
+    world.pass_time(HOUR)
+    assert await come(world, topic, 'b') == [3]
+    operations, caller = world.broker.operations, world.caller('o')
+    assert (await operations.replay(caller, 'g', 't', 0, 0, 3)).records == 2
+    assert await come(world, topic, 'c') == [1, 3]
+    await operations.seek(caller, 'g', Target('earliest'))
+    assert await come(world, topic, 'd') == [1, 3]
+
+
+async def test_thousands_are_cancelled_and_moved(world: World) -> None:
+    topic = await world.topic('t')
+    for _ in range(20):
+        await publish(world, topic, *[HOUR] * 500)
+    assert await come(world, topic) == []
+    assert await cancel(world, 0, 4999) == 5000
+    assert await move(world, 0, 1 << 62, 0) == 5000
+    await world.restart()
+    assert await come(world, topic, 'b', count=10_000) == list(range(5000, 10_000))
+
+
+async def test_a_dry_run_changes_nothing(world: World) -> None:
+    topic = await world.topic('t')
+    await publish(world, topic, HOUR)
+    changed = await world.broker.operations.scheduled_cancel(world.caller('o'), Selection('t'), dry_run=True)
+    assert (changed.records, changed.dry_run, await listed(world)) == (1, True, [(0, HOUR)])
+
+
+@pytest.mark.parametrize('selection', [Selection(), Selection('t', None, 0, 1), Selection('t', 0, 0, 1, [0])])
+async def test_selections_that_are_none(world: World, selection: Selection) -> None:
+    await world.topic('t')
+    with pytest.raises(Refused):
+        await world.broker.operations.scheduled_cancel(world.caller('o'), selection)
+
+
+async def test_the_journal_stays_short(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scheduled, 'SLACK_BYTES', 4000)
+    monkeypatch.setattr(scheduled, 'CONFIG', LogConfig(segment_bytes=1000, retention_ms=-1, segment_ms=1 << 62))
+    topic = await world.topic('t')
+    await publish(world, topic, *[HOUR] * 100)
+    for turn in range(200):
+        assert await move(world, turn % 50, turn % 50, HOUR + turn) == 1
+    await settled()
+    log = world.broker.scheduled._log
+    assert log is not None
+    assert log.size < 20_000
+    before = await listed(world)
+    await world.restart()
+    assert await listed(world) == before

@@ -176,6 +176,8 @@ class Scheduled:
         if NAME in self._broker.opener.names():
             await self._fold(await self._open())
         for later in self._laters.values():
+            for group in later.schedule.groups.keys() - self._broker.catalog.groups_by_id.keys():
+                del later.schedule.groups[group]
             later.schedule.begin_at(later.partition.log.start)
             await later.look()
             if later.schedule.seen < later.partition.log.visible_end:

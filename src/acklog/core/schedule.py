@@ -150,9 +150,6 @@ class Schedule:
                 moved -= below(moved, start)
             exceptions.unmove(BitMap64())
 
-    def forget_group(self, group: int) -> None:
-        self.groups.pop(group, None)
-
     def _tidy(self, now: int) -> None:
         """Drop what has come of one block; small neighbours become one."""
         blocks = self._blocks
@@ -222,9 +219,16 @@ class Schedule:
         """Those in `first..last` whose instant is still to come."""
         return BitMap64(array('Q', [offset for offset, _ in self.coming(first, last, now)]))
 
+    def _among(self, offsets: BitMap64) -> list[Block]:
+        """The blocks that may hold some of `offsets`."""
+        if not offsets:
+            return []
+        first, last = offsets.min(), offsets.max()
+        return [block for block in self._blocks if block.offsets[-1] >= first and block.offsets[0] <= last]
+
     def _cancel(self, offsets: BitMap64) -> None:
         self.cancelled |= offsets
-        for block in list(self._blocks):
+        for block in self._among(offsets):
             if offsets.isdisjoint(BitMap64(block.offsets)):
                 continue
             rest = [each for each in zip(block.offsets, block.dues, strict=True) if each[0] not in offsets]
@@ -236,7 +240,7 @@ class Schedule:
     def _move(self, offsets: BitMap64, due: int) -> None:
         for exceptions in self.groups.values():
             exceptions.unmove(offsets)
-        for block in self._blocks:
+        for block in self._among(offsets):
             for offset in offsets & BitMap64(block.offsets):
                 block.dues[bisect_left(block.offsets, offset)] = due
                 block.latest = max(block.latest, due)

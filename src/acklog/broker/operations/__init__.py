@@ -14,6 +14,7 @@ from acklog.broker.operations.looking import Looking
 from acklog.broker.operations.members import Members
 from acklog.broker.operations.moving import Moving
 from acklog.broker.operations.publishing import Publishing
+from acklog.broker.operations.scheduled import ScheduledRecords
 from acklog.broker.operations.values import (
     ALL,
     Ack,
@@ -28,6 +29,7 @@ from acklog.broker.operations.values import (
     PartitionStatus,
     RecordInGroup,
     RecordView,
+    ScheduledRecord,
     Selection,
     Sought,
     Target,
@@ -53,6 +55,7 @@ __all__ = [
     'PartitionStatus',
     'RecordInGroup',
     'RecordView',
+    'ScheduledRecord',
     'Selection',
     'Sought',
     'Target',
@@ -61,7 +64,7 @@ __all__ = [
 ]
 
 
-class Operations(Looking, Lists, Moving, Control, Members, Publishing):
+class Operations(Looking, Lists, Moving, Control, Members, Publishing, ScheduledRecords):
     """The operations of one broker."""
 
     def __init__(self, broker: Broker) -> None:

@@ -101,13 +101,13 @@ class Operation:
         """Share partitions and those of their offsets that are on the page. Raises Refused, Failed."""
         if not 1 <= limit <= MOST_ITEMS:
             raise Refused(ErrorCode.INVALID_REQUEST, f'a page has 1 to {MOST_ITEMS} items, not {limit}')
-        begin = ('', -1, -1) if after is None else _place(after)
+        begin = ('', -1, -1) if after is None else place(after)
         for delivery in self._deliveries(caller, group, *where):
-            place = (delivery.partition.topic_name, delivery.index)
-            if limit <= 0 or place < begin[:2]:
+            here = (delivery.partition.topic_name, delivery.index)
+            if limit <= 0 or here < begin[:2]:
                 continue
             offsets = offsets_of(delivery)
-            if place == begin[:2]:
+            if here == begin[:2]:
                 offsets = above(offsets, begin[2] + 1)
             if offsets:
                 offsets = lowest(offsets, limit)
@@ -120,7 +120,7 @@ def place_of(topic: str, partition: int, offset: int) -> str:
     return f'{topic}:{partition}:{offset}'
 
 
-def _place(text: str) -> tuple[str, int, int]:
+def place(text: str) -> tuple[str, int, int]:
     topic, _, rest = text.partition(':')
     partition, _, offset = rest.partition(':')
     if not (topic and partition.isdecimal() and offset.isdecimal() and len(partition) < 10 and len(offset) < 20):

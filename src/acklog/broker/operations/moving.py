@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from acklog.broker.api import Caller, Refused
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from acklog.broker.catalog import Group
     from acklog.broker.delivery import ShareDelivery
     from acklog.broker.partition import Partition
+    from acklog.core.acquire import Batch
     from acklog.core.share_partition import SharePartition
 
 READ_BYTES = 4 << 20
@@ -78,7 +80,9 @@ class Moving(Operation):
         if not deliveries:
             return Changed(0, dry_run)
         [delivery] = deliveries
-        batches = await _batches(place, first, min(last, delivery.state.end - 1))
+        batches: Sequence[Batch] = await _batches(place, first, min(last, delivery.state.end - 1))
+        if place.later is not None:  # what was cancelled before its time stays so
+            batches = place.later.batches(found.id, batches, 0, self.broker.clock())
 
         def replay(state: SharePartition) -> int:
             lowest = max(first, place.log.start)  # it may have moved while the log was read

@@ -150,6 +150,16 @@ class WaitingRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class ScheduledRecord:
+    """It was published for later: from `due_ms` on it may be delivered."""
+
+    topic: str
+    partition: int
+    offset: int
+    due_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class DeadRecord:
     """Why and when it died, after how many failed deliveries, at which member (None: at none)."""
 
