@@ -109,6 +109,7 @@ def rewritten(store: Store, end: int, *, internal: bool) -> Loaded:
     """Put what no sync covered into new files, see `acklog.log.rewrite`. Raises Damaged, OSError."""
     while True:
         try:
+            store.shared.sync_directory(store.made_as)
             return rewrite(store.files, store.path, store.segments, end, store.config.index_interval_bytes)
         except OSError as error:
             if not internal or error.errno not in NO_SPACE or not store.shared.reserve.give():

@@ -156,12 +156,28 @@ def _load(
             return None
     chunks, segment.synced = _vouched(files, segment, below, same_run, there)
     fold(segment, chunks, producers)
+    _cut_index(files, segment)
     if segment.complete:
         return None
     fault = walk_on(files, segment, there, below, producers, interval)
     if segment.size < segment.synced:
         raise Damaged(f'{segment.path}: at {segment.size}: {fault or "bytes that were on disk are missing"}')
     return fault
+
+
+def _cut_index(files: Files, segment: Segment) -> None:
+    """Cut off chunks that cannot be believed: after other batches have taken the place of those they speak of, and
+    another
+    crash of the process, they would be."""
+    try:
+        handle = files.open(segment.index_path)
+    except FileNotFoundError:
+        return
+    try:
+        if files.size(handle) > segment.index_size:
+            files.truncate(handle, segment.index_size)
+    finally:
+        files.close(handle)
 
 
 def _vouched(files: Files, segment: Segment, below: int | None, same_run: bool, there: int) -> tuple[list[Chunk], int]:
