@@ -168,6 +168,16 @@ async def test_a_group_can_be_configured_before_it_exists(world: World) -> None:
     assert world.broker.lock_ms('readers') == 2000
 
 
+async def test_what_the_broker_gives_groups_must_go_with_what_they_have(world: World) -> None:
+    endless = (('share.delivery.count.limit', '-1'), ('acklog.retry.backoff', '1s'))
+    assert await world.alter(GROUP, 'g', *endless) == (0, None)
+    assert (await world.alter(GROUP, 'g', ('acklog.retry.backoff', 'none')))[0] == Code.INVALID_CONFIG
+    assert await world.alter(BROKER, '', ('acklog.retry.backoff', 'fixed:1s')) == (0, None)
+    assert await world.alter(GROUP, 'g', ('acklog.retry.backoff', None, DELETE)) == (0, None)
+    code, words = await world.alter(BROKER, '', ('acklog.retry.backoff', 'none'))
+    assert (code, words.endswith('in group g')) == (Code.INVALID_REQUEST, True)
+
+
 REFUSED = [
     (TOPIC, 'orders', [('retention.ms', '-2')], Code.INVALID_CONFIG, 'Invalid value -2 for configuration retention.ms'),
     (TOPIC, 'orders', [('nope', '1')], Code.INVALID_CONFIG, 'Unknown topic config name: nope'),
@@ -189,6 +199,15 @@ REFUSED = [
         Code.INVALID_CONFIG,
         'share.session.timeout.ms must be greater than share.heartbeat.interval.ms',
     ),
+    (
+        GROUP,
+        'g',
+        [('share.delivery.count.limit', '-1')],
+        Code.INVALID_CONFIG,
+        'share.delivery.count.limit may be -1 (without limit) only where acklog.retry.backoff is not none',
+    ),
+    (GROUP, 'g', [('acklog.dead.pause.threshold', '0%/10')], Code.INVALID_CONFIG, "'50%/100'"),
+    (BROKER, '', [('group.share.delivery.count.limit', '-1')], Code.INVALID_REQUEST, 'may be -1 (without limit) only'),
     (BROKER, '0', [('node.id', '1')], Code.INVALID_REQUEST, 'Cannot update these configs dynamically: [node.id]'),
     (BROKER, '0', [('max.connections', '0')], Code.INVALID_REQUEST, 'Invalid value 0 for configuration'),
     (BROKER, '', [('foo', 'bar')], Code.INVALID_CONFIG, 'Unknown broker config name: foo'),  # Kafka lets it be

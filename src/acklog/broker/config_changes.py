@@ -88,6 +88,7 @@ async def change_broker(broker: Broker, name: str, change: ConfigChange, *, only
             settings.check()
         except ConfigError as error:
             raise Refused(ErrorCode.INVALID_REQUEST, f'{error.name} {error.allowed}') from None
+        _check_groups(broker, settings)
         return changed
 
     if only:
@@ -98,6 +99,16 @@ async def change_broker(broker: Broker, name: str, change: ConfigChange, *, only
         reconfigure(broker, topic)
     for group in broker.catalog.groups.values():
         broker.deliveries.reconfigure(group)
+
+
+def _check_groups(broker: Broker, settings: Settings) -> None:
+    """What groups set for themselves must go with the broker's configs, which give them the rest. Raises Refused."""
+    for name, configs in broker.catalog.group_configs.items():
+        try:
+            check_together(Group(name, 0, configs, settings))
+        except ConfigError as error:
+            message = f'{error.name} {error.allowed}, in group {name}'
+            raise Refused(ErrorCode.INVALID_REQUEST, message) from None
 
 
 def check_node(broker: Broker, name: str, word: str) -> None:
