@@ -137,11 +137,18 @@ class World:
         return f'{answer["member_epoch"]}: {" ".join(told)}'
 
     async def take(
-        self, member: str, epoch: int, *partitions: tuple[bytes, int], via: str = '', wait: int = 0, count: int = 1
+        self,
+        member: str,
+        epoch: int,
+        *partitions: tuple[bytes, int],
+        via: str = '',
+        wait: int = 0,
+        count: int = 1,
+        grace: int | None = None,
     ) -> Any:
         """A ShareFetch of up to `count` records: the offsets it got, or 'error <code>'."""
         asked = [share_fetch.Topic(topic, [share_fetch.Partition(index, [])]) for topic, index in partitions]
-        request = share_fetch.Request('g', member, epoch, wait, 0, 1 << 20, count, count, 1, False, asked, [])
+        request = share_fetch.Request('g', member, epoch, wait, 0, 1 << 20, count, count, 1, False, asked, [], grace)
         answer = await SHARE_FETCH.handle(self.broker, self.caller(via or f'{member}-takes'), 2, request)
         if answer.error_code:
             return f'error {answer.error_code}'

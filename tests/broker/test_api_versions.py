@@ -48,7 +48,7 @@ async def test_features_from_version_0_on_are_kept_from_clients_that_refuse_them
         {entry['name']: (entry['min_version'], entry['max_version']) for entry in answer['supported_features']}
         for answer in (await ask(world, 3), await ask(world, 4))
     ]
-    ours = {name: (1, 1) for name in ('acklog.release.at', 'acklog.words', 'acklog.release.after')}
+    ours = {name: (1, 1) for name in ('acklog.release.at', 'acklog.words', 'acklog.release.after', 'acklog.grace')}
     assert features == [ours, {**ours, 'share.version': (0, 1)}]
 
 

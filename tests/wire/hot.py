@@ -122,6 +122,7 @@ def share_fetch_request(version: int) -> st.SearchStrategy[Any]:
         since(2, version, st.booleans(), False),
         topics,
         some(st.builds(share_fetch.Forgotten, ids, some(i32).map(tuple))),
+        st.none(),  # kio knows nothing of a grace
     )
 
 

@@ -20,6 +20,7 @@ from acklog.wire.error_code import ErrorCode
 if TYPE_CHECKING:
     from acklog.broker.broker import Broker
     from acklog.broker.catalog import Group
+    from acklog.broker.time import Scheduled
 
 MAX_NAME_LENGTH = 255  # characters of a group's id
 
@@ -32,6 +33,7 @@ class Groups:
         self._remembered = Remembered(broker.catalog)
         self._presence = Presence(self._gone)
         self._sessions = Sessions(broker, self._presence, self._remembered)
+        self._absent: dict[SessionKey, Scheduled] = {}  # members without a connection, until their grace is over
         self.members = Members(broker, self._presence, self._remembered, self._sessions)
 
     # -- groups --------------------------------------------------------------------------------------------------------
@@ -80,7 +82,20 @@ class Groups:
         self.members.topics_changed()
 
     def _gone(self, key: SessionKey) -> None:
-        """A member has lost its last connection."""
+        """A member has lost its last connection: it is gone, unless it asked for a grace and is back by then."""
+        if before := self._absent.pop(key, None):
+            before.cancel()
+        if grace := self._sessions.grace_ms(key):
+            self._absent[key] = self._broker.timer.at(self._broker.clock() + grace, lambda: self._grace_over(key))
+        else:
+            self._lose(key)
+
+    def _grace_over(self, key: SessionKey) -> None:
+        self._absent.pop(key, None)
+        if not self._presence.present(key) and not self._presence.stopped:
+            self._lose(key)
+
+    def _lose(self, key: SessionKey) -> None:
         self.members.gone(key)
         self._sessions.lost(key)
 

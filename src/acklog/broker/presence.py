@@ -53,6 +53,10 @@ class Presence:
         callers = self._callers.get(key)
         return callers is not None and callers[use] is not None
 
+    def present(self, key: SessionKey) -> bool:
+        """The member has a connection."""
+        return key in self._callers
+
     def forget(self, key: SessionKey, use: Use) -> None:
         """The member has left the group, or its session has ended."""
         callers = self._callers.get(key)

@@ -93,6 +93,13 @@ class Sessions:
             self._sessions.close(key)
             self._ended(key)
 
+    def grace_ms(self, key: SessionKey) -> int:
+        """For how long the member may be without a connection: as it asked, at most its session timeout."""
+        session, group = self._sessions.find(key), self._broker.catalog.groups.get(key.group)
+        if session is None or group is None:
+            return 0
+        return min(session.grace_ms, group.integer('share.session.timeout.ms'))
+
     def lost(self, key: SessionKey) -> None:
         """The member is gone: what it held has failed, at once."""
         self._broker.deliveries.wake_member(key.group, key.member)

@@ -30,3 +30,4 @@ class SubscriptionOptions(TypedDict, total=False):
     tell_after: float
     ahead: bool | None
     renew: bool
+    grace: float | None

@@ -28,6 +28,7 @@ PASSING = (Disconnected, TimedOut, Unreachable)
 
 T = TypeVar('T')
 
+GRACE_FEATURE = 'acklog.grace'
 ACKLOG_FEATURE = 'acklog.release.at'  # a server that has it in its ApiVersions answer understands times of release
 
 _MOVED = frozenset(
@@ -54,9 +55,16 @@ class ShareLink:
     """The share session of a member with one node."""
 
     def __init__(
-        self, cluster: Cluster, node: int, group: str, member: str, names: Mapping[uuid.UUID, str], holder: Holder
+        self,
+        cluster: Cluster,
+        node: int,
+        group: str,
+        member: str,
+        names: Mapping[uuid.UUID, str],
+        holder: Holder,
+        grace: float = 0.0,
     ) -> None:
-        self.node = node
+        self.node, self.grace = node, grace
         self.wanted: Collection[Key] = ()  # the partitions of the last fetch
         self.address = ''  # of the server, as far as it was connected to
         self.knows_times = False  # whether it understands what only acklog does: times of release, words
@@ -105,9 +113,10 @@ class ShareLink:
             if not connection.offers(SHARE_ACKNOWLEDGE, 2):
                 raise Unsupported(f'the server at {connection.address} does not renew locks (ShareAcknowledge v2)')
             ranges: list[Acknowledgement] = [(offset, offset, _RENEW, None) for offset in sorted(offsets)]
-            call = _acknowledge(self.session.renew({key: ranges}))
-            answer = await self._ask(connection, call)
-            self.session.advanced(answer.error_code, answer.error_message)
+            answer = await self._ask(connection, _acknowledge(self.session.renew({key: ranges})))
+            if not self.session.advanced(answer.error_code, answer.error_message) and self.session.epoch != OPEN:
+                answer = await self._ask(connection, _acknowledge(self.session.renew({key: ranges})))
+                self.session.advanced(answer.error_code, answer.error_message)
             subject = f'{self._names.get(key[0], key[0])}[{key[1]}]'
             _check(answer.error_code, answer.error_message, subject)
             for topic in answer.topics:
@@ -151,6 +160,7 @@ class ShareLink:
     async def _fetch(self, wanted: Collection[Key], limits: Limits) -> Fetched:
         async with self._turn:
             connection = await self.connection()
+            self.session.grace_ms = round(self.grace * 1000) if GRACE_FEATURE in connection.features else None
             call = _fetch(self.session.fetch(wanted, limits))
             answer = await self._ask(connection, call, limits.max_wait_ms / 1000)
             if not self.session.advanced(answer.error_code, answer.error_message):

@@ -5,7 +5,8 @@ the session with all partitions, then 1, 2, ..., -1 closes it. The epoch goes on
 error, after which a new session is opened; what was held in the old one is no longer held.
 
 A request whose answer never came may have been carried out. Its acknowledgements are sent once more in the next one,
-so that they are not lost when it was not; the server passes over those that it knows.
+so that they are not lost when it was not; the server passes over those that it knows. Whether the server's epoch went
+on with it is not known either: if it does not take the same epoch again, it is asked with the next one.
 
 A server takes all acknowledgements that a request has for a partition, or none. So when it refuses them because a lock
 had run out, those from other fetches are told again, each fetch's on their own: only what has run out is lost.
@@ -53,6 +54,8 @@ class ShareSession:
     def __init__(self, group: str, member: str, names: Mapping[uuid.UUID, str]) -> None:
         self.group, self.member, self._names = group, member, names
         self.epoch = OPEN
+        self.grace_ms: int | None = None  # asked for with every fetch
+        self._uncertain = False  # whether the server's epoch may be one further
         self.partitions: frozenset[Key] = frozenset()
         self.failures: list[AcknowledgementFailure] = []
         self._unsettled: dict[Key, Unsettled] = {}
@@ -128,6 +131,7 @@ class ShareSession:
                 share_fetch.Forgotten(topic.topic_id, [partition.index for partition in topic.partitions])
                 for topic in _topics(dict.fromkeys(removed, ()))
             ],
+            grace_ms=self.grace_ms,
         )
 
     def acknowledge(self, *, close: bool = False) -> share_acknowledge.Request:
@@ -164,16 +168,22 @@ class ShareSession:
     # --- answers
 
     def advanced(self, error: int, message: str | None) -> bool:
-        """An answer came, with this error for the request as a whole; False if the session is gone."""
+        """An answer came, with this error for the request as a whole; False if it was not carried out: the session is
+        gone, or the next request has another epoch."""
         code = error_code(error)
+        uncertain, self._uncertain = self._uncertain, False
+        if uncertain and code is ErrorCode.INVALID_SHARE_SESSION_EPOCH:
+            self._put_back()
+            self.epoch = _next(self.epoch)
+            return False
         if code in SESSION_ERRORS:
             for key, told in self._sent.items():
                 self._refused(key, told, code, message)
             self.lost(code)
             return False
-        self.epoch = 1 if self.epoch == _HIGHEST_EPOCH else self.epoch + 1
+        self.epoch = _next(self.epoch)
         if code is not ErrorCode.NONE:
-            self.unanswered()
+            self._put_back()
         return True
 
     def settled(self, key: Key, error: int, message: str | None) -> None:
@@ -193,6 +203,10 @@ class ShareSession:
     def unanswered(self) -> None:
         """The request was not, or may not have been, carried out: tell the acknowledgements again with the next one,
         and all partitions."""
+        self._uncertain = self.epoch != OPEN
+        self._put_back()
+
+    def _put_back(self) -> None:
         for key, told in self._sent.items():
             self.of(key).put_back(told)
         self._sent = {}
@@ -217,6 +231,10 @@ class ShareSession:
             first, last, types = batch[:3]
             if types[0] != GAP:
                 self.failures.append(AcknowledgementFailure(topic, key[1], first, last, code, message or ''))
+
+
+def _next(epoch: int) -> int:
+    return 1 if epoch == _HIGHEST_EPOCH else epoch + 1
 
 
 def _topics(partitions: Mapping[Key, Sequence[Acknowledgement]]) -> list[share_fetch.Topic]:

@@ -36,7 +36,7 @@ from acklog.client.membership import Membership
 from acklog.client.places import LOOK_AGAIN, Places
 from acklog.client.received import Delay, Holder, Instant, Received
 from acklog.client.renewal import Renewal
-from acklog.client.share_link import ACKLOG_FEATURE, PASSING, Fetched, ShareLink
+from acklog.client.share_link import ACKLOG_FEATURE, GRACE_FEATURE, PASSING, Fetched, ShareLink
 from acklog.client.share_session import Key, Limits
 from acklog.errors import AcklogError
 from acklog.wire.acknowledgements import ACCEPT, REJECT, RELEASE
@@ -45,6 +45,7 @@ from acklog.wire.error_code import ErrorCode
 HELD_WAIT = 0.1  # seconds that a fetch waits at most while there are records about which something may be decided
 AHEAD_WAIT = 0.5  # seconds that a fetch waits which nobody waits for
 ANSWER_GRACE = 1.0  # seconds that an empty answer may come later than asked for
+GRACE = 10.0  # seconds
 MOST_WORDS = 1000  # characters
 MOST_FAILURES = 1000  # kept until `flush` raises them
 
@@ -58,7 +59,9 @@ class Subscription:
     which is faster; `max_bytes`: bytes that a fetch brings at most, about; `max_unsettled`: how many records may be
     held without a decision, None for any number; `tell_after`: seconds after which decisions are sent even if nobody
     polls; `ahead`: fetch the next records while the ones taken are worked on (None: where they are taken by `async
-    for`); `renew`: renew the locks of what is held, for as long as it is held.
+    for`); `renew`: renew the locks of what is held, for as long as it is held; `grace`: seconds that it may be without
+    a connection and keeps what it holds (None: 10 where the server knows of it, which only acklog does; another number
+    raises Unsupported elsewhere).
     """
 
     def __init__(
@@ -74,6 +77,7 @@ class Subscription:
         tell_after: float = 0.1,
         ahead: bool | None = None,
         renew: bool = True,
+        grace: float | None = None,
     ) -> None:
         self.group, self.topics = group, list(topics)
         self._cluster = cluster
@@ -83,6 +87,7 @@ class Subscription:
         self._max_records, self._strict, self._max_bytes = max_records, strict, max_bytes
         self._max_unsettled = sys.maxsize if max_unsettled is None else max_unsettled
         self._tell_after, self.ahead = tell_after, ahead
+        self._grace = grace
         self._renewal = Renewal(self._links) if renew else None
         self._membership = Membership(cluster, group, topics)
         self._places = Places(cluster)
@@ -113,6 +118,10 @@ class Subscription:
         connection = await self._cluster.connection(ANY_NODE)
         connection.version(SHARE_FETCH)
         self.knows_times = ACKLOG_FEATURE in connection.features
+        if self._grace and GRACE_FEATURE not in connection.features:
+            raise Unsupported(
+                f'the server at {connection.address} is not acklog: it gives no grace to lost connections'
+            )
         await self._membership.join()
         if self._renewal is not None:
             self._renewal.start()
@@ -198,7 +207,10 @@ class Subscription:
         for node in by_node:
             if node not in self._links:
                 names = self._places.names
-                self._links[node] = ShareLink(self._cluster, node, self.group, self.member_id, names, self.holder)
+                grace = GRACE if self._grace is None else self._grace
+                self._links[node] = ShareLink(
+                    self._cluster, node, self.group, self.member_id, names, self.holder, grace
+                )
         for link in self._links.values():
             keys = by_node.get(link.node, ())
             if keys or link.session.partitions or link.session.has_decisions:

@@ -32,14 +32,16 @@ class SessionKey(NamedTuple):
 
 
 class ShareSession:
-    """One session. `partitions` in the order in which they were added; `epoch`: what its next request must have."""
+    """One session. `partitions` in the order in which they were added; `epoch`: what its next request must have;
+    `grace_ms`: for how long its member wants to be without a connection before it counts as lost."""
 
-    __slots__ = ('adopt_until', 'epoch', 'key', 'partitions')
+    __slots__ = ('adopt_until', 'epoch', 'grace_ms', 'key', 'partitions')
 
     def __init__(self, key: SessionKey, partitions: Iterable[TopicPartition]) -> None:
         self.key = key
         self.partitions: dict[TopicPartition, None] = dict.fromkeys(partitions)
         self.epoch = 1
+        self.grace_ms = 0
         self.adopt_until: int | None = None  # ms; set while it is adoptable
 
     @property

@@ -3,6 +3,9 @@
     1   all of it, flexible
     2   acquire mode (0 whole batches, 1 not more than max_records) and is_renew (KIP-1222)
 
+acklog adds a tagged field to the request, tag 1000: an int32, the grace that the member asks for (ms): for so long it
+may be without any connection before it counts as lost. Apache Kafka passes over it.
+
 Records in an answer are not copied: encoding gives a list of buffers. A request without acknowledgements, which is what
 a waiting consumer sends over and over, is read in about 4 us.
 """
@@ -13,6 +16,7 @@ import struct
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from acklog.errors import ProtocolError
 from acklog.wire.acknowledgements import (
     Acknowledgement,
     read_acknowledgements,
@@ -25,6 +29,8 @@ from acklog.wire.writer import CompactWriter, Writer
 API_KEY = 78
 
 BATCH_OPTIMIZED, RECORD_LIMIT = 0, 1  # acquire modes
+
+GRACE_TAG = 1000
 
 _NUMBERS = struct.Struct('>iiiiii')
 _PARTITION_HEAD = struct.Struct('>ih')
@@ -58,7 +64,8 @@ class Forgotten(NamedTuple):
 
 class Request(NamedTuple):
     """`session_epoch`: 0 opens a share session, -1 closes it; `max_wait_ms`, `min_bytes`, `max_bytes`, `max_records`,
-    `batch_size`: int32 as sent, unchecked; `forgotten`: partitions that leave the session."""
+    `batch_size`, `grace_ms` (None: says nothing about it): int32 as sent, unchecked; `forgotten`: partitions that leave
+    the session."""
 
     group_id: str | None
     member_id: str | None
@@ -72,6 +79,7 @@ class Request(NamedTuple):
     is_renew: bool
     topics: Sequence[Topic]
     forgotten: Sequence[Forgotten]
+    grace_ms: int | None = None
 
 
 class PartitionResponse(NamedTuple):
@@ -128,7 +136,9 @@ def decode_request(version: int, body: Buffer) -> Request:
     for _ in range(message.array(_MIN_TOPIC)):
         forgotten.append(Forgotten(message.uuid(), message.int32s()))
         message.tags()
-    message.tags()
+    grace = message.tagged().get(GRACE_TAG)
+    if grace is not None and len(grace) != 4:
+        raise ProtocolError(f'a grace has 4 bytes, not {len(grace)}')
     return Request(
         group_id,
         member_id,
@@ -142,6 +152,7 @@ def decode_request(version: int, body: Buffer) -> Request:
         is_renew,
         topics,
         forgotten,
+        None if grace is None else int.from_bytes(grace, signed=True),
     )
 
 
@@ -175,7 +186,8 @@ def encode_request(version: int, request: Request) -> list[Buffer]:
         message.uuid(topic_id)
         message.int32s(partitions)
         message.tags()
-    message.tags()
+    grace = request.grace_ms
+    message.tagged([] if grace is None else [(GRACE_TAG, grace.to_bytes(4, signed=True))])
     return message.buffers()
 
 

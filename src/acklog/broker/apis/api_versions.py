@@ -22,11 +22,12 @@ NO_NODE = -1
 _NAME = re.compile(r'[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?')
 
 # The highest feature levels of Apache Kafka that clients look at (KIP-584): share groups. And ours, which are tags of
-# an acknowledgement batch that Apache Kafka would pass over in silence (`wire.acknowledgements`).
+# an acknowledgement batch (`wire.acknowledgements`) and of ShareFetch that Apache Kafka would pass over in silence.
 _FEATURES = (
     ('share.version', 0, 1),
     ('acklog.release.at', 1, 1),
     ('acklog.words', 1, 1),
+    ('acklog.grace', 1, 1),
     ('acklog.release.after', 1, 1),
 )
 
