@@ -54,6 +54,20 @@ def test_a_body_that_is_no_json(api: httpx.Client, body: bytes) -> None:
     assert problem(answer)['detail'].startswith('The body is no JSON')
 
 
+def test_whole_numbers_may_be_written_as_any(api: httpx.Client, name: str) -> None:
+    body = f'{{"name": "{name}", "partitions": 2.0}}'.encode()
+    assert api.post('/v1/topics', content=body, headers=JSON).json()['partitions'] == 2
+    wrong = problem(api.post('/v1/topics', content=body.replace(b'2.0', b'2.5'), headers=JSON))
+    assert wrong['errors'] == [{'pointer': '/partitions', 'detail': 'Expected `int | null`, got `float`'}]
+
+
+@pytest.mark.parametrize('body', [b'[' * 100_000, b'{"name": ' + b'[' * 100_000, b'{"a":' * 100_000])
+def test_what_is_nested_without_end(api: httpx.Client, body: bytes) -> None:
+    assert api.post('/v1/topics', content=body, headers=JSON).status_code == 400
+    deep = b'{"records": [{"value": "", "partition": 1.0}, {"value": ' + b'[' * 100_000
+    assert api.post('/v1/topics/a/records', content=deep, headers=JSON).status_code == 400
+
+
 def test_a_field_deep_inside(api: httpx.Client) -> None:
     body = {'records': [{'value': 'a'}, {'value': {'base64': '!'}}]}
     answer = api.post('/v1/topics/a/records', json=body)

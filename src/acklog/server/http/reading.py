@@ -125,13 +125,33 @@ def body_value(endpoint: Endpoint, headers: Mapping[str, str], body: bytes) -> A
         said = f'not {media_type}' if media_type else 'and the request names none'
         raise Problem(415, f'The body has to be {accepted} (Content-Type), {said}.', headers={'accept': accepted})
     try:
-        return msgspec.json.decode(body, type=endpoint.body)
+        return _decoded(body, endpoint.body)
     except msgspec.ValidationError as error:
         words, pointer = _placed(str(error))
         shown = pointer or 'the body'
         raise Problem(400, f'{shown}: {words}', faults=[{'pointer': pointer, 'detail': words}]) from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Problem(400, f'The body is no JSON: {error}', faults=[{'pointer': '', 'detail': str(error)}]) from None
+
+
+def _decoded(body: bytes, kind: Any) -> Any:
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except msgspec.ValidationError as error:
+        if 'got `float`' not in str(error):
+            raise
+    return msgspec.convert(_with_whole_numbers(msgspec.json.decode(body)), kind)
+
+
+def _with_whole_numbers(value: Any) -> Any:
+    """`value` with 1.0 as 1: the same number, to JSON Schema and to writers that know no integers."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, dict):
+        return {key: _with_whole_numbers(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_with_whole_numbers(inner) for inner in value]
+    return value
 
 
 def _placed(message: str) -> tuple[str, str]:
