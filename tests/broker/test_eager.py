@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from acklog.broker.eager import Eager, Promise, concurrently
+from acklog.broker.eager import Eager, concurrently
 
 
 def run(coroutine):
@@ -103,32 +103,3 @@ async def test_concurrently_returns_errors_in_their_places():
     assert isinstance(first, KeyError)
     assert second == 1
     assert await concurrently([]) == []
-
-
-async def test_who_waits_for_a_promise_goes_on_when_it_is_settled():
-    promise = Promise(asyncio.get_running_loop())
-    order = []
-
-    async def wait(name):
-        order.append((name, await promise))
-
-    first, second = run(wait('a')), run(wait('b'))
-    assert not promise.done()
-    promise.settle(7)
-    assert order == [('a', 7), ('b', 7)]
-    assert first == second == [(None, None)]
-    assert run(wait('late')) == [(None, None)]
-    assert order[-1] == ('late', 7)
-
-
-async def test_tasks_wait_for_a_promise_as_well_even_if_a_task_settles_it():
-    promise = Promise(asyncio.get_running_loop())
-
-    async def wait():
-        return await promise
-
-    waiting = asyncio.ensure_future(wait())
-    await asyncio.sleep(0)
-    promise.settle('x')
-    assert await asyncio.wait_for(waiting, 1) == 'x'
-    assert await promise == 'x'

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import types
 from collections.abc import Callable, Coroutine, Generator, Sequence
-from contextvars import Context
 from typing import Any, Generic, TypeVar
 
 T = TypeVar('T')
@@ -51,53 +50,6 @@ class Eager(Generic[T]):
 def turn() -> Generator[None, None, None]:
     """Let the loop do what else there is: for work that would hold it up. Does under a task as well."""
     yield
-
-
-class Promise(Generic[T]):
-    """A result to come, whose waiters go on within `settle`, in the order in which they came.
-
-    A future of asyncio calls them a turn of the loop later each time, which is what a request mostly consists of when
-    all else is fast. So whoever settles one does it last, when its own state is as it should be. Tasks may await it
-    too; they go on in the next turn, as they must.
-    """
-
-    __slots__ = ('_asyncio_future_blocking', '_callbacks', '_done', '_loop', '_result')
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._asyncio_future_blocking = False  # by this asyncio knows what can be awaited
-        self._loop = loop
-        self._callbacks: list[tuple[Callable[[Any], object], Context | None]] = []
-        self._done = False
-        self._result: T | None = None
-
-    def settle(self, result: T) -> None:
-        """Once."""
-        self._done, self._result = True, result
-        callbacks, self._callbacks = self._callbacks, []
-        for callback, context in callbacks:
-            if context is None:
-                callback(self)
-            else:
-                self._loop.call_soon(callback, self, context=context)
-
-    def done(self) -> bool:
-        return self._done
-
-    def result(self) -> T:
-        return self._result  # type: ignore[return-value]
-
-    def get_loop(self) -> asyncio.AbstractEventLoop:
-        return self._loop
-
-    def add_done_callback(self, callback: Callable[[Any], object], *, context: Context | None = None) -> None:
-        """With a `context`, as tasks give one, it is called by the loop; without, within `settle`."""
-        self._callbacks.append((callback, context))
-
-    def __await__(self) -> Generator[Any, None, T]:
-        if not self._done:
-            self._asyncio_future_blocking = True
-            yield self
-        return self.result()
 
 
 async def concurrently(coroutines: Sequence[Coroutine[Any, Any, T]]) -> list[T | BaseException]:

@@ -13,13 +13,14 @@ other) and so moves to the end. See `journal_format` for the bytes and `replay` 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from acklog.broker import event_codec
-from acklog.broker.eager import Eager, Promise
+from acklog.broker.eager import Eager
 from acklog.broker.journal_format import Kind, ShareKey, chunks, entry, mark
 from acklog.errors import LogError
+from acklog.log.promise import Promise
 from acklog.log.seam import Durability, Log
 from acklog.wire.record_batch import build
 
@@ -40,7 +41,7 @@ class Journal:
         self.bases: dict[ShareKey, int] = {}  # where a share partition's history begins, earliest first
         self.sizes: dict[ShareKey, int] = {}  # bytes of its newest snapshot
         self.on_lost: Callable[[Collection[ShareKey]], None] = lambda keys: None
-        self.snapshot_of: Callable[[ShareKey], Sequence[Event] | None] = lambda key: None
+        self.snapshot_of: Callable[[ShareKey], Iterable[Event] | None] = lambda key: None
         self._clock, self._timer = clock, timer
         self._durability = Durability.SYNCED if sync_every else Durability.WRITTEN
         self._sync_ms = sync_ms
@@ -124,7 +125,7 @@ class Journal:
         if failure is not None:
             self._lose(keys, failure)
         self._write_soon()
-        turn.settle(failure)  # last: who waits goes on within this call
+        turn.set_result(failure)  # last: who waits goes on within this call
 
     def _lose(self, keys: set[ShareKey], failure: LogError) -> None:
         """Nothing of this turn counts, nor what was built on it meanwhile."""
@@ -133,7 +134,7 @@ class Journal:
         lost, self._turn = self._turn, None
         self.on_lost(keys)
         if lost is not None:
-            lost.settle(failure)
+            lost.set_result(failure)
 
     def _note(self, position: int, keys: set[ShareKey]) -> None:
         for key in keys:

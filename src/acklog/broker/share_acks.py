@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from acklog.broker.answers import answer_to
 from acklog.broker.api import Caller, Refused
-from acklog.broker.eager import Promise
 from acklog.errors import AcklogError, LogError
+from acklog.log.promise import Promise
 from acklog.wire.acknowledgements import RENEW, Acknowledgement
 from acklog.wire.error_code import ErrorCode
 

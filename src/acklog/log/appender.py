@@ -23,6 +23,7 @@ from acklog.errors import Closed, Failed, Full, LogError
 from acklog.log import disk
 from acklog.log.files import NO_SPACE, Buffer, log_error, write_all
 from acklog.log.placer import Placer
+from acklog.log.promise import Promise
 from acklog.log.seam import Appended
 from acklog.log.segment import MARK_BYTES, Segment
 from acklog.log.store import Store
@@ -67,8 +68,8 @@ class Appender:
         self._loop = asyncio.get_running_loop()
         self._listeners: list[Callable[[], None]] = []
         self._buffers: list[Buffer] = []
-        self._waiting: list[tuple[asyncio.Future[Appended], Appended, bool]] = []
-        self._unsynced: deque[tuple[int, asyncio.Future[Appended], Appended]] = deque()
+        self._waiting: list[tuple[Promise[Appended], Appended, bool]] = []
+        self._unsynced: deque[tuple[int, Promise[Appended], Appended]] = deque()
         self._placer = Placer(store)
         self._scheduled = False
         self._now = -1
@@ -90,7 +91,7 @@ class Appender:
 
     def add(
         self, batches: Buffer, now: int, synced: bool, placed: Callable[[int], None] | None = None
-    ) -> asyncio.Future[Appended]:
+    ) -> Promise[Appended]:
         """See `Log.append`; the future has its result when the bytes are as durable as asked."""
         if self.closed or self.store.sync_failed or self.store.shared.reserve.short:
             self._check(now)
@@ -104,7 +105,7 @@ class Appender:
         if not self._buffers:
             placer.begin()
         result = placer.place(batches, now)
-        future: asyncio.Future[Appended] = self._loop.create_future()
+        future: Promise[Appended] = Promise(self._loop)
         if result.duplicate:
             self._answer_repeat(future, result, synced)
             return future
@@ -162,7 +163,7 @@ class Appender:
         self._ask_sync()
         return segment
 
-    def _answer_repeat(self, future: asyncio.Future[Appended], result: Appended, synced: bool) -> None:
+    def _answer_repeat(self, future: Promise[Appended], result: Appended, synced: bool) -> None:
         """Answer it when the original is as durable as asked."""
         if result.last >= self.written:
             self._waiting.append((future, result, synced))  # with the turn that holds it
@@ -201,7 +202,7 @@ class Appender:
         for callback in self._listeners:
             self._loop.call_soon(callback)
 
-    def _answer(self, waiting: list[tuple[asyncio.Future[Appended], Appended, bool]]) -> None:
+    def _answer(self, waiting: list[tuple[Promise[Appended], Appended, bool]]) -> None:
         wanted = self.store.shared.open_files.crowded
         for future, result, synced in waiting:
             if synced:
@@ -226,7 +227,7 @@ class Appender:
     # --- failures
 
     def _undo_turn(
-        self, segment: Segment, error: OSError, waiting: list[tuple[asyncio.Future[Appended], Appended, bool]]
+        self, segment: Segment, error: OSError, waiting: list[tuple[Promise[Appended], Appended, bool]]
     ) -> None:
         """Nothing of the turn has happened."""
         self._placer.undo()
@@ -240,7 +241,7 @@ class Appender:
         if not sound:
             self._broken(error)
 
-    def _fail(self, futures: list[asyncio.Future[Appended]], error: OSError) -> None:
+    def _fail(self, futures: list[Promise[Appended]], error: OSError) -> None:
         for future in futures:
             if not future.done():
                 future.set_exception(log_error(self.store.path, error))
@@ -293,14 +294,14 @@ class Appender:
             if not future.done():
                 future.set_result(result)
 
-    def until_on_disk(self) -> asyncio.Future[Appended] | None:
+    def until_on_disk(self) -> Promise[Appended] | None:
         """None when all that was appended is on disk, else a future that is done when it is. Raises Failed."""
         self.write_out()
         if self.store.sync_failed:
             raise Failed(f'{self.store.path}: a write or sync has failed')
         if not self.store.dirty:
             return None
-        future: asyncio.Future[Appended] = self._loop.create_future()
+        future: Promise[Appended] = Promise(self._loop)
         self._unsynced.append((self.written, future, Appended(-1, -1, -1)))
         self._ask_sync()
         return future
@@ -308,10 +309,10 @@ class Appender:
     def all_on_disk(self) -> None:
         """All that was written has been put on disk by somebody else: answer those who wait."""
         self.on_disk = self.written
-        for _, future, result in self._unsynced:
+        unsynced, self._unsynced = self._unsynced, deque()
+        for _, future, result in unsynced:
             if not future.done():
                 future.set_result(result)
-        self._unsynced.clear()
 
     def listen(self, callback: Callable[[], None]) -> None:
         self._listeners.append(callback)
