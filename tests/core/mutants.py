@@ -268,14 +268,14 @@ MUTANTS = [
     Mutant(
         'a snapshot forgets words',
         'core/snapshot',
-        '        yield ev.Said(BitMap64(those), words)',
-        '        continue',
+        'yield ev.Said(BitMap64(offsets), text)',
+        'continue',
     ),
     Mutant(
         'a snapshot forgets who died when',
         'core/snapshot',
-        '            yield ev.KeptDeaths(offsets, at, member)',
-        '            pass',
+        'yield ev.KeptDeaths(offsets, at, member)',
+        'pass',
     ),
     Mutant(
         'a dead one goes too soon',

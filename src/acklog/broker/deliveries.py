@@ -168,9 +168,9 @@ class Deliveries:
 
     # -- the journal ---------------------------------------------------------------------------------------------------
 
-    def _snapshot(self, key: ShareKey) -> Sequence[Event] | None:
+    def _snapshot(self, key: ShareKey) -> Iterable[Event] | None:
         delivery = self._all.get(key)
-        return None if delivery is None or delivery.fenced else delivery.state.snapshot()
+        return None if delivery is None or delivery.fenced else delivery.state.captured()
 
     def _lost(self, keys: Collection[ShareKey]) -> None:
         for key in keys:

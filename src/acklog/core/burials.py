@@ -43,6 +43,12 @@ class Burial:
         burial.keys, burial.ats, burial.whose = keys, ats, whose
         return burial
 
+    def copy(self) -> Burial:
+        """As it is now; columns are never changed."""
+        burial = Burial(self.offsets.copy(), self.at, self.who)
+        burial.keys, burial.ats, burial.whose = self.keys, self.ats, self.whose
+        return burial
+
     def of(self, offset: int) -> tuple[int, int]:
         """(time, member number) of one that is here."""
         if not self.keys:
@@ -137,24 +143,31 @@ class Burials:
         return result
 
     def items(self) -> Iterator[tuple[Dues, BitMap64, str]]:
-        """Everything, in portions that `put` takes."""
-        singles = dict(self._recent)
-        for burial in self._burials:
-            if not burial.keys:
-                yield burial.at, burial.offsets.copy(), self._members[burial.who]
-            elif len(set(burial.whose)) == 1:
-                yield burial.present(), burial.offsets.copy(), self._members[burial.whose[0]]
-            else:
-                rows = zip(burial.keys, zip(burial.ats, burial.whose, strict=True), strict=True)
-                yield from self._by_member({key: row for key, row in rows if key in burial.offsets})
-        yield from self._by_member(singles)
-
-    def _by_member(self, singles: dict[int, tuple[int, int]]) -> Iterator[tuple[Dues, BitMap64, str]]:
-        by_member: dict[int, list[int]] = {}
-        for offset in sorted(singles):
-            by_member.setdefault(singles[offset][1], []).append(offset)
-        for who, offsets in by_member.items():
-            yield array('q', [singles[offset][0] for offset in offsets]), BitMap64(offsets), self._members[who]
+        """Everything, in portions that `put` takes. What it is is settled now, what costs is done while it is read."""
+        burials = [burial.copy() for burial in self._burials]
+        return _portions(burials, dict(self._recent), self._members)  # members are added to, never changed
 
     def __bool__(self) -> bool:
         return bool(self._recent or self._burials)
+
+
+def _portions(
+    burials: list[Burial], recent: dict[int, tuple[int, int]], members: list[str]
+) -> Iterator[tuple[Dues, BitMap64, str]]:
+    for burial in burials:
+        if not burial.keys:
+            yield burial.at, burial.offsets, members[burial.who]
+        elif len(set(burial.whose)) == 1:
+            yield burial.present(), burial.offsets, members[burial.whose[0]]
+        else:
+            rows = zip(burial.keys, zip(burial.ats, burial.whose, strict=True), strict=True)
+            yield from _by_member({key: row for key, row in rows if key in burial.offsets}, members)
+    yield from _by_member(recent, members)
+
+
+def _by_member(singles: dict[int, tuple[int, int]], members: list[str]) -> Iterator[tuple[Dues, BitMap64, str]]:
+    by_member: dict[int, list[int]] = {}
+    for offset in sorted(singles):
+        by_member.setdefault(singles[offset][1], []).append(offset)
+    for who, offsets in by_member.items():
+        yield array('q', [singles[offset][0] for offset in offsets]), BitMap64(offsets), members[who]

@@ -11,7 +11,7 @@ The parts: `acquire.py` (three steps), `acknowledge.py` (checking), `failing.py`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from pyroaring import BitMap64
 
@@ -449,3 +449,7 @@ class SharePartition:
     def snapshot(self) -> list[Event]:
         """Events that rebuild this state in any share partition that folds them."""
         return list(snapshot(self.state))
+
+    def captured(self) -> Iterator[Event]:
+        """The same, worked out while it is read: elsewhere, and while this state goes on, if need be."""
+        return snapshot(self.state)

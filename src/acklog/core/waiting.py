@@ -186,16 +186,10 @@ class Waiting:
         return found
 
     def items(self) -> Iterator[tuple[Dues, BitMap64]]:
-        """Everything, in portions that `put` takes."""
-        for due, group in self._groups.at.items():
-            yield due, group.copy()
-        runs = [run for _, _, run in self._runs]
-        if self._recent:
-            runs.append(Run.of(self._recent))
-        for run in runs:
-            by_offset = sorted(zip(run.offsets[run.position :], run.dues[run.position :], strict=True))
-            offsets, dues = zip(*by_offset, strict=True)
-            yield array('q', dues), BitMap64(array('Q', offsets))
+        """Everything, in portions that `put` takes. What it is is settled now, what costs is done while it is read."""
+        groups = [(due, group.copy()) for due, group in self._groups.at.items()]
+        runs = [(run.dues, run.offsets, run.position) for _, _, run in self._runs]
+        return _portions(groups, runs, list(self._recent))
 
     def shift(self, by: int) -> None:
         """Move every time by so many ms."""
@@ -207,3 +201,18 @@ class Waiting:
 
     def __bool__(self) -> bool:
         return bool(self._groups.at or self._recent or self._runs)
+
+
+def _portions(
+    groups: list[tuple[int, BitMap64]],
+    runs: list[tuple[array[int], array[int], int]],
+    recent: list[tuple[int, int]],
+) -> Iterator[tuple[Dues, BitMap64]]:
+    yield from groups
+    if recent:
+        run = Run.of(sorted(recent))
+        runs.append((run.dues, run.offsets, 0))
+    for dues, offsets, position in runs:  # arrays of a run are replaced, never changed
+        by_offset = sorted(zip(offsets[position:], dues[position:], strict=True))
+        offset_column, due_column = zip(*by_offset, strict=True)
+        yield array('q', due_column), BitMap64(array('Q', offset_column))
