@@ -220,7 +220,11 @@ class Connection(asyncio.BufferedProtocol):
                 self._ready += size
                 self.unsent += size
                 self._account.total += size
-            if not self._flushing and self._under_way[0] is request:
+            if self._flushing or self._under_way[0] is not request:
+                return
+            if len(self._under_way) == 1:
+                self._flush()  # there is no other answer that could go with it
+            else:
                 self._flushing = True
                 self._loop.call_soon(self._flush)
 
