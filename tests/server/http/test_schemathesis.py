@@ -20,7 +20,7 @@ from acklog.testing.process import ServerProcess
 
 pytestmark = pytest.mark.system
 
-EXAMPLES = 10  # for each operation, besides those that cover each keyword of its schemas
+EXAMPLES = 6  # for each operation, besides those that cover each keyword of its schemas
 NAME = 'schemathesis'  # of a topic and a group
 
 CONFIG = schemathesis.Config.from_dict(

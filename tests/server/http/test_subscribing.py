@@ -248,6 +248,28 @@ def test_a_deferred_release(api: httpx.Client, topic: str, group: Group) -> None
     assert problem(api.post(f'{group.path}/defer', json=body))['status'] == 409
 
 
+def test_published_for_later(api: httpx.Client, topic: str, group: Group) -> None:
+    api.patch(f'/v1/topics/{topic}/configs', json={'configs': {'acklog.deliver.at.enable': 'true'}})
+    now = api.get('/v1').json()['now_ms']
+    far = now + 3_600_000
+    times = {'soon': now + 700, '0': far, '1': far, '2': far}
+    publish(api, topic, *({'value': value, 'partition': 0, 'deliver_at_ms': at} for value, at in times.items()))
+    path = f'/v1/topics/{topic}/scheduled'
+    assert [item['due_ms'] for item in api.get(path).json()['items']] == [now + 700, far, far, far]
+    assert group.acquire() == []
+    first = api.get(path, params={'limit': 2}).json()
+    assert [item['offset'] for item in api.get(path, params={'cursor': first['next']}).json()['items']] == [2, 3]
+    moved = api.post(f'{path}/move', json={'partition': 0, 'offsets': [1], 'due_ms': 1})
+    assert (moved.status_code, moved.json()['records']) == (200, 1)
+    assert values(group.take(1)) == ['0']
+    assert api.post(f'{path}/cancel', json={'partition': 0, 'first': 2, 'last': 2}).json()['records'] == 1
+    assert api.post(f'{path}/cancel', json={'all': True, 'dry_run': True}).json()['records'] == 2
+    assert values(group.take(1)) == ['soon']
+    assert [item['offset'] for item in api.get(path).json()['items']] == [3]
+    assert api.post(f'{path}/cancel', json={}).status_code == 422
+    assert problem(api.post(f'{path}/cancel', json={'all': True, 'first': 1}))['errors'][0]['pointer'] == '/partition'
+
+
 def test_moved_to_another_place(api: httpx.Client, topic: str, group: Group) -> None:
     publish(api, topic, *({'value': str(index), 'partition': 0} for index in range(4)))
     records = group.take(4)

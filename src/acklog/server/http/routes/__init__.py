@@ -10,6 +10,7 @@ from acklog.server.http.routes.insight import INSIGHT
 from acklog.server.http.routes.moving import MOVING
 from acklog.server.http.routes.node import NODE
 from acklog.server.http.routes.records import RECORDS
+from acklog.server.http.routes.scheduled import SCHEDULED
 from acklog.server.http.routes.subscribing import SUBSCRIBING
 from acklog.server.http.routes.topics import TOPICS
 from acklog.server.http.routes.waiting import WAITING
@@ -23,6 +24,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *WAITING,
     *DEAD,
     *MOVING,
+    *SCHEDULED,
     *CONFIGS,
     *NODE,
 )

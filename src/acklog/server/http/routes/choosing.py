@@ -33,18 +33,23 @@ class Place(Paging):
 
 def selection(choice: Choice) -> Selection:
     """What it means. Raises Problem."""
-    ranged = choice.first is not None or choice.last is not None
     if choice.all == (choice.topic is not None):
-        raise _unclear('/topic', 'either a topic or all')
-    if choice.topic is None and (choice.partition is not None or ranged or choice.offsets is not None):
-        raise _unclear('/all', 'a partition or offsets need a topic')
-    if choice.partition is None and (ranged or choice.offsets is not None):
-        raise _unclear('/partition', 'offsets need a partition')
-    if ranged and choice.offsets is not None:
-        raise _unclear('/offsets', 'either a range or a list')
-    if choice.first is not None and choice.last is not None and choice.first > choice.last:
-        raise _unclear('/last', 'not before first')
+        raise unclear('/topic', 'either a topic or all')
+    if choice.topic is None and choice.partition is not None:
+        raise unclear('/all', 'a partition needs a topic')
+    check_offsets(choice.partition, choice.first, choice.last, choice.offsets)
     return Selection(choice.topic, choice.partition, choice.first, choice.last, choice.offsets)
+
+
+def check_offsets(partition: int | None, first: int | None, last: int | None, offsets: list[int] | None) -> None:
+    """Raises Problem."""
+    ranged = first is not None or last is not None
+    if partition is None and (ranged or offsets is not None):
+        raise unclear('/partition', 'offsets need a partition')
+    if ranged and offsets is not None:
+        raise unclear('/offsets', 'either a range or a list')
+    if first is not None and last is not None and first > last:
+        raise unclear('/last', 'not before first')
 
 
 def check_place(place: Place) -> None:
@@ -54,5 +59,6 @@ def check_place(place: Place) -> None:
         raise Problem(422, words, faults=[{'parameter': 'partition', 'detail': words}])
 
 
-def _unclear(pointer: str, words: str) -> Problem:
+def unclear(pointer: str, words: str) -> Problem:
+    """The problem of a field that does not go with the others."""
     return Problem(422, f'{pointer}: {words}', faults=[{'pointer': pointer, 'detail': words}])

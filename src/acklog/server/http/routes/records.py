@@ -37,7 +37,8 @@ DeliverAt = Annotated[
 
 
 class RecordToPublish(Struct, forbid_unknown_fields=True):
-    """A record. Without `partition`: the one of its key, or without key one after the other."""
+    """A record. Without `partition`: the one of its key as Kafka finds it, or without key the same for all of a
+    publication, another the next time."""
 
     value: Bytes
     key: Bytes = None
@@ -121,7 +122,7 @@ RECORD_EXAMPLE = {
     headers={
         KEY_HEADER: (
             'Any text that names this publication. When it is sent again with the same key, the answer is that of the '
-            'first time, and nothing is appended. Keys are remembered for a bounded time and number.',
+            'first time, and nothing is appended; with other records it is refused. Keys are remembered for a day.',
             f'^[!-~]{{1,{LONGEST_KEY}}}$',
         )
     },
