@@ -8,10 +8,14 @@
     13    topic ids instead of names (KIP-516)
 
 Versions 4, 6, 7, 11 and 12 look like the ones before. Records are views into the frame, never copied or unpacked here.
+
+Strategy: nearly all requests of clients that send one record at a time are for one partition of one topic, without
+tags. That shape is read and written by itself, in a fifth of the time; anything else takes the general way.
 """
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -25,6 +29,10 @@ TOPIC_IDS = 13  # from this version on
 
 _MIN_TOPIC = 2  # bytes that a topic takes at least, so that a count of them can be refused
 _MIN_PARTITION = 5
+
+_SETTINGS = struct.Struct('>hi')
+_INT = struct.Struct('>i')
+_ONE = struct.Struct('>ihqqqBBBBiB')  # a partition, no record errors, no words, no tags twice, throttle time, no tags
 
 
 class Partition(NamedTuple):
@@ -76,6 +84,8 @@ class Response(NamedTuple):
 @refusing_nonsense
 def decode_request(version: int, body: Buffer) -> Request:
     """Raises ProtocolError."""
+    if version >= FIRST_FLEXIBLE and (request := _decode_one(version, body)) is not None:
+        return request
     message = reader(body, flexible=version >= FIRST_FLEXIBLE)
     transactional_id = message.nullable_string()
     acks, timeout_ms = message.int16(), message.int32()
@@ -90,6 +100,38 @@ def decode_request(version: int, body: Buffer) -> Request:
         topics.append(Topic(name, topic_id, partitions))
     message.tags()
     return Request(acks, timeout_ms, transactional_id, topics)
+
+
+def _decode_one(version: int, body: Buffer) -> Request | None:
+    """A request for one partition, without transactional id or tags; None if it is anything else, or broken."""
+    try:
+        if body[0] or body[7] != 2:
+            return None
+        acks, timeout_ms = _SETTINGS.unpack_from(body, 1)
+        if version >= TOPIC_IDS:
+            name, topic_id, at = '', bytes(body[8:24]), 24
+        else:
+            at = 8 + body[8]
+            if body[8] > 127 or at == 8:
+                return None
+            name, topic_id = str(body[9:at], 'utf-8'), None
+        if body[at] != 2:
+            return None
+        (index,) = _INT.unpack_from(body, at + 1)
+        at += 5
+        size = shift = 0
+        while body[at] > 127:
+            size |= (body[at] & 127) << shift
+            shift += 7
+            at += 1
+        size |= body[at] << shift
+        end = at + size
+        if shift > 28 or not size or bytes(body[end : end + 3]) != b'\0\0\0':
+            return None
+    except (IndexError, struct.error, UnicodeDecodeError):
+        return None
+    partition = Partition(index, memoryview(body)[at + 1 : end])
+    return Request(acks, timeout_ms, None, [Topic(name, topic_id, [partition])])
 
 
 def encode_request(version: int, request: Request) -> list[Buffer]:
@@ -113,6 +155,14 @@ def encode_request(version: int, request: Request) -> list[Buffer]:
 
 def encode_response(version: int, response: Response) -> list[Buffer]:
     """What the version does not know is left out."""
+    if version >= FIRST_FLEXIBLE and len(response.topics) == 1 and len(response.topics[0].partitions) == 1:
+        partition = response.topics[0].partitions[0]
+        if partition.error_message is None:
+            return [_encode_one(version, response.topics[0], partition, response.throttle_ms)]
+    return _general(version, response)
+
+
+def _general(version: int, response: Response) -> list[Buffer]:
     message = writer(flexible=version >= FIRST_FLEXIBLE)
     message.array(len(response.topics))
     for topic in response.topics:
@@ -124,6 +174,22 @@ def encode_response(version: int, response: Response) -> list[Buffer]:
     message.int32(response.throttle_ms)
     message.tags()
     return message.buffers()
+
+
+def _encode_one(version: int, topic: TopicResponse, partition: PartitionResponse, throttle_ms: int) -> bytes:
+    """An answer about one partition, without words about an error."""
+    if version >= TOPIC_IDS:
+        name = topic.topic_id or bytes(16)
+    else:
+        text = topic.name.encode()
+        if len(text) > 126:
+            return b''.join(_general(version, Response((topic,), throttle_ms)))
+        name = bytes((len(text) + 1,)) + text
+    index, error_code, base_offset, append_time, log_start, _ = partition
+    return b'\2%b\2%b' % (
+        name,
+        _ONE.pack(index, error_code, base_offset, append_time, log_start, 1, 0, 0, 0, throttle_ms, 0),
+    )
 
 
 @refusing_nonsense
