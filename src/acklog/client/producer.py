@@ -46,7 +46,7 @@ class Producer:
         *,
         acks: Acks = 'all',
         linger: float = 0.005,
-        batch_bytes: int = 256 << 10,
+        batch_bytes: int = 512 << 10,
         compression: str = 'none',
         buffer_bytes: int = 32 << 20,
         patience: float = 120.0,
