@@ -200,7 +200,7 @@ class Appender:
         if segment.size - segment.marked >= MARK_BYTES:
             self.store.mark()
         for callback in self._listeners:
-            self._loop.call_soon(callback)
+            callback()
 
     def _answer(self, waiting: list[tuple[Promise[Appended], Appended, bool]]) -> None:
         wanted = self.store.shared.open_files.crowded

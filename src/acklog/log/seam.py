@@ -164,7 +164,8 @@ class Log(Protocol):
         ...
 
     def listen(self, callback: Callable[[], None]) -> None:
-        """`callback` is called (soon, in the loop) whenever `visible_end` has moved."""
+        """`callback` is called in the loop whenever `visible_end` has moved, perhaps in the middle of an `append`: it
+        wakes others and does no more."""
         ...
 
 
