@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from acklog.broker.api import Caller, Refused
+from acklog.broker.eager import turn
 from acklog.broker.operations.chosen import Operation
 from acklog.broker.operations.values import GroupStatus, Holder, PartitionStatus, RecordInGroup, RecordView, Why
 from acklog.errors import LogError, OutOfRange
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from acklog.broker.delivery import ShareDelivery
     from acklog.broker.partition import Partition
 
+AT_ONCE = 64  # partitions that are looked at before others have their turn
+
 
 class Looking(Operation):
     """Reading changes nothing but what is due."""
@@ -24,7 +27,11 @@ class Looking(Operation):
         """Where the group's records are."""
         found = self._group(caller, group, 'DESCRIBE')
         pause = self.broker.pauses.of(found)
-        partitions = [await self._partition_status(delivery) for delivery in self._deliveries(caller, found)]
+        partitions = []
+        for delivery in self._deliveries(caller, found):
+            partitions.append(await self._partition_status(delivery))
+            if len(partitions) % AT_ONCE == 0:
+                await turn()
         return GroupStatus(group, None if pause is None else pause.reason, partitions)
 
     async def _partition_status(self, delivery: ShareDelivery) -> PartitionStatus:

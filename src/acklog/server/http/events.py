@@ -1,15 +1,16 @@
 """What changes in groups, as it changes: for whoever looks on (`/v1/events`).
 
-Strategy: while somebody listens, one task looks at the groups that are listened to, once a second, and gives every
-stream what differs from what it was given last. A stream keeps one event for each thing (the lag of a group on a topic,
-the members of a group, ...), the newest; so what a slow reader has not taken is replaced, and never grows. At first a
-stream gets everything there is.
+Strategy: while somebody listens, one task looks at the groups that are listened to, once a second (less often where
+there is very much to look at), and gives every stream what differs from what it was given last. A stream keeps one
+event for each thing (the lag of a group on a topic, the members of a group, ...), the newest; so what a slow reader has
+not taken is replaced, and never grows. At first a stream gets everything there is.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from acklog.server.http.listener import HttpListener
 
 LOOK_S = 1.0
+PART = 20  # looking takes at most one part in so many of the time, however much there is to look at
 QUIET_S = 15.0  # after which a comment says that the stream is alive
 MOST_STREAMS = 100
 
@@ -93,15 +95,17 @@ class Events:
 
     async def _look(self) -> None:
         """Look until nobody listens any more."""
-        stopping = self._listener.stopping
+        stopping, pause = self._listener.stopping, LOOK_S
         try:
             while self._streams and not stopping.is_set():
                 try:
-                    await asyncio.wait_for(stopping.wait(), LOOK_S)
+                    await asyncio.wait_for(stopping.wait(), pause)
                 except TimeoutError:
+                    begun = monotonic()
                     state = await self._state()
                     for stream in self._streams:
                         stream.see(state)
+                    pause = max(LOOK_S, PART * (monotonic() - begun))
         finally:
             self._looking = None
             for stream in self._streams:
