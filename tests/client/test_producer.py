@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from tests.client.conftest import MakeTopic
 from tests.client.taking import take
 
-from acklog.client import Client, ClientClosed, NewRecord, NotFound, Published, Refused
+from acklog.client import Client, ClientClosed, NewRecord, NotFound, Published, Refused, Unsupported
 from acklog.errors import ConfigError
+from acklog.testing.local import LocalServer
 
 pytestmark = pytest.mark.system
 
@@ -150,3 +152,26 @@ async def test_many_at_once_for_one_partition(client: Client, topic: MakeTopic) 
         assert await producer.publish_all(name, []) == []
         with pytest.raises(NotFound):
             await producer.publish_all(name, [b'x'], partition=9)
+
+
+async def test_published_for_later(acklog_server: LocalServer) -> None:
+    async with Client(acklog_server.address) as client:
+        await client.admin.create_topic('reminders', partitions=1)
+        await client.admin.alter_group_configs('g', {'share.auto.offset.reset': 'earliest'})
+        later = datetime.now(UTC) + timedelta(hours=6)
+        with pytest.raises(Unsupported, match=r'acklog\.deliver\.at\.enable=true'):
+            await client.publish('reminders', b'x', deliver_at=later)
+        await client.admin.alter_topic_configs('reminders', {'acklog.deliver.at.enable': 'true'})
+        with pytest.raises(ValueError, match='time zone'):
+            await client.publish('reminders', b'x', deliver_at=datetime(2030, 1, 1))  # noqa: DTZ001
+        await client.publish('reminders', b'later', deliver_at=later)
+        await client.publish('reminders', b'now')
+        async with client.subscribe('g', ['reminders']) as subscription:
+            (now,) = await take(subscription, 1)
+            assert (now.offset, now.value) == (1, b'now')
+            now.accept()
+            await subscription.flush()
+            acklog_server.move(hours=5.9)
+            assert await subscription.poll(0.2) == []
+            acklog_server.move(hours=0.2)
+            assert [record.value for record in await take(subscription, 1)] == [b'later']

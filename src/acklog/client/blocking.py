@@ -17,8 +17,9 @@ from acklog.client.errors import ClientClosed
 from acklog.client.options import ProducerOptions, SubscriptionOptions
 from acklog.client.portal import Blocking, Face, Portal
 from acklog.client.producer import Producer
-from acklog.client.received import Delay, Instant, Received
+from acklog.client.received import Received
 from acklog.client.subscription import Subscription
+from acklog.client.times import Delay, Instant
 
 
 class BlockingAdmin(Face[Admin]):

@@ -13,6 +13,7 @@ from acklog.client.options import ProducerOptions, SubscriptionOptions
 from acklog.client.outbox import Published
 from acklog.client.producer import Producer
 from acklog.client.subscription import Subscription
+from acklog.client.times import Instant
 from acklog.wire.record_batch import NewRecord
 
 
@@ -52,11 +53,18 @@ class Client:
         headers: Sequence[tuple[str, bytes | None]] = (),
         timestamp: int | None = None,
         partition: int | None = None,
+        deliver_at: Instant | None = None,
     ) -> Published:
         """Publish a record with acks='all' and wait until the server has it on disk. As `Producer.publish`; those that
         are published at the same time go together."""
         return await self._own_producer().publish(
-            topic, value, key=key, headers=headers, timestamp=timestamp, partition=partition
+            topic,
+            value,
+            key=key,
+            headers=headers,
+            timestamp=timestamp,
+            partition=partition,
+            deliver_at=deliver_at,
         )
 
     async def publish_all(

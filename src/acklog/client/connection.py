@@ -26,6 +26,8 @@ from acklog.wire.stream import FrameReader
 
 T = TypeVar('T')
 
+ACKLOG_FEATURE = 'acklog.release.at'  # a server that names it is acklog, and knows of times and words
+
 MAX_IN_FLIGHT = 64
 MAX_ANSWER_BYTES = 256 << 20
 

@@ -13,17 +13,23 @@ import time
 from collections.abc import Collection, Iterable, Sequence
 from types import TracebackType
 
-from acklog.client.cluster import Cluster
+from acklog.client.admin import Admin
+from acklog.client.cluster import ANY_NODE, Cluster
+from acklog.client.connection import ACKLOG_FEATURE
 from acklog.client.errors import ClientClosed, Unsupported, refusal
 from acklog.client.options import Acks
 from acklog.client.outbox import RECORD_OVERHEAD, Published, Waiting
 from acklog.client.partitioner import Sticky, partition_of
 from acklog.client.pieces import Piece, Pieces, in_order
 from acklog.client.sender import Sender, Sending
+from acklog.client.times import Instant, instant
 from acklog.errors import ConfigError
 from acklog.wire import compression as compressions
+from acklog.wire import deliver_at as deliver_at_header
 from acklog.wire.error_code import ErrorCode
 from acklog.wire.record_batch import NewRecord
+
+DELIVER_AT = 'acklog.deliver.at.enable'
 
 _ACKS = {'all': -1, '1': 1, '0': 0}
 
@@ -61,6 +67,7 @@ class Producer:
         self._cluster = cluster
         self._buffer_bytes, self._batch_bytes, self._create_topics = buffer_bytes, batch_bytes, create_topics
         self._sticky = Sticky()
+        self._delivers_at: set[str] = set()  # topics where records may carry a time
         self._held = 0
         self._room = asyncio.Event()
         self._settled = asyncio.Event()
@@ -93,9 +100,18 @@ class Producer:
         headers: Sequence[tuple[str, bytes | None]] = (),
         timestamp: int | None = None,
         partition: int | None = None,
+        deliver_at: Instant | None = None,
     ) -> Published:
         """Publish one record and wait until the server has confirmed it. Parameters and errors as `send`."""
-        future = await self.send(topic, value, key=key, headers=headers, timestamp=timestamp, partition=partition)
+        future = await self.send(
+            topic,
+            value,
+            key=key,
+            headers=headers,
+            timestamp=timestamp,
+            partition=partition,
+            deliver_at=deliver_at,
+        )
         try:
             return await future
         except Exception as error:
@@ -112,6 +128,7 @@ class Producer:
         headers: Sequence[tuple[str, bytes | None]] = (),
         timestamp: int | None = None,
         partition: int | None = None,
+        deliver_at: Instant | None = None,
     ) -> asyncio.Future[Published]:
         """Take a record to be published and return at once, or when there is room in the buffer.
 
@@ -119,9 +136,15 @@ class Producer:
         gives where the record went, or raises Refused, TimedOut, Disconnected or Unreachable. Records of one
         partition are stored in the order of the calls. Raises NotFound when there is no such topic or partition,
         ClientClosed.
+
+        `deliver_at`: no group gets it before that time (a datetime with a time zone, or ms since 1970). For topics with
+        `acklog.deliver.at.enable=true`, on acklog; anywhere else raises Unsupported.
         """
         if self._closed:
             self._check_open()
+        if deliver_at is not None:
+            await self._check_delivers_at(topic)
+            headers = [*headers, (deliver_at_header.NAME, deliver_at_header.text(instant(deliver_at)))]
         place = self._cluster.topics.get(topic) or await self._cluster.topic(topic, create=self._create_topics)
         when = time.time_ns() // 1_000_000 if timestamp is None else timestamp
         record = NewRecord(key, value, headers, when)
@@ -160,6 +183,19 @@ class Producer:
             if self._failure is error:  # it is told here
                 self._failure = None
             raise
+
+    async def _check_delivers_at(self, topic: str) -> None:
+        """Looked at once for each topic."""
+        if topic in self._delivers_at:
+            return
+        connection = await self._cluster.connection(ANY_NODE)
+        if ACKLOG_FEATURE not in connection.features:
+            raise Unsupported(f'the server at {connection.address} is not acklog: it delivers at once')
+        await self._cluster.topic(topic, create=self._create_topics)
+        configs = {config.name: config.value for config in await Admin(self._cluster).topic_configs(topic)}
+        if configs.get(DELIVER_AT) != 'true':
+            raise Unsupported(f'topic {topic!r} delivers at once; {DELIVER_AT}=true lets records wait')
+        self._delivers_at.add(topic)
 
     async def _wait_for_room(self, size: int) -> None:
         while self._held and self._held + size > self._buffer_bytes:

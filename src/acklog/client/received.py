@@ -8,10 +8,10 @@ too much) is handed back: after a few attempts the server puts it aside like any
 from __future__ import annotations
 
 from collections.abc import Awaitable, Iterable, Sequence
-from datetime import datetime, timedelta
 from typing import NamedTuple, Protocol
 
 from acklog.client.errors import Unsupported
+from acklog.client.times import Delay, Instant
 from acklog.client.unsettled import without
 from acklog.errors import CorruptBatch
 from acklog.wire import record_batch
@@ -19,9 +19,6 @@ from acklog.wire.compression import CompressionUnavailable
 from acklog.wire.primitives import Buffer
 
 MAX_UNPACKED = 64 << 20  # bytes that one batch may unpack to
-
-Delay = float | timedelta  # seconds
-Instant = datetime | int  # with a time zone, or ms since 1970
 
 
 class Holder(Protocol):

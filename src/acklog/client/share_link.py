@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 
 from acklog.client.calls import SHARE_ACKNOWLEDGE, SHARE_FETCH, Call, Hot
 from acklog.client.cluster import Cluster
-from acklog.client.connection import Connection
+from acklog.client.connection import ACKLOG_FEATURE, Connection
 from acklog.client.errors import Disconnected, TimedOut, Unreachable, Unsupported, error_code, refusal
 from acklog.client.received import Holder, Received, sort_out
 from acklog.client.share_session import OPEN, Key, Limits, ShareSession
@@ -29,7 +29,6 @@ PASSING = (Disconnected, TimedOut, Unreachable)
 T = TypeVar('T')
 
 GRACE_FEATURE = 'acklog.grace'
-ACKLOG_FEATURE = 'acklog.release.at'  # a server that has it in its ApiVersions answer understands times of release
 
 _MOVED = frozenset(
     {

@@ -19,12 +19,12 @@ import asyncio
 import sys
 from collections import deque
 from collections.abc import AsyncIterator, Iterable, Sequence
-from datetime import timedelta
 from types import TracebackType
 from typing import Any
 
 from acklog.client.calls import SHARE_FETCH
 from acklog.client.cluster import ANY_NODE, Cluster
+from acklog.client.connection import ACKLOG_FEATURE
 from acklog.client.errors import (
     AcknowledgementFailure,
     AcknowledgementsRefused,
@@ -34,10 +34,11 @@ from acklog.client.errors import (
 )
 from acklog.client.membership import Membership
 from acklog.client.places import LOOK_AGAIN, Places
-from acklog.client.received import Delay, Holder, Instant, Received
+from acklog.client.received import Holder, Received
 from acklog.client.renewal import Renewal
-from acklog.client.share_link import ACKLOG_FEATURE, GRACE_FEATURE, PASSING, Fetched, ShareLink
+from acklog.client.share_link import GRACE_FEATURE, PASSING, Fetched, ShareLink
 from acklog.client.share_session import Key, Limits
+from acklog.client.times import Delay, Instant, instant, milliseconds
 from acklog.errors import AcklogError
 from acklog.wire.acknowledgements import ACCEPT, REJECT, RELEASE
 from acklog.wire.error_code import ErrorCode
@@ -285,15 +286,15 @@ class Subscription:
         with a time zone or ms since 1970; `reason`: your own words. These three raise Unsupported where the server is
         not acklog, which alone knows of them; ValueError for a datetime without a zone, for less than no time, for both
         times."""
-        delay = None if after is None else _milliseconds(after)
-        instant = None if at is None else _instant(at)
-        if delay is not None and instant is not None:
+        delay = None if after is None else milliseconds(after)
+        when = None if at is None else instant(at)
+        if delay is not None and when is not None:
             raise ValueError('a record is released after some time or at an instant, not both')
-        if delay is not None or instant is not None:
+        if delay is not None or when is not None:
             self._check_knows(record, 'release a record until a time named')
         if reason:
             self._check_knows(record, "keep the subscriber's words")
-        self._decide(record, RELEASE, instant, delay, reason[:MOST_WORDS] or None)
+        self._decide(record, RELEASE, when, delay, reason[:MOST_WORDS] or None)
 
     async def release_at(self, record: Received, when: Instant) -> None:
         """`release` with `at`."""
@@ -422,18 +423,3 @@ class Subscription:
             self._note_failures(link)
         await self._membership.leave()
         await self._cluster.drop_purpose(f'share {self.member_id}')
-
-
-def _milliseconds(delay: Delay) -> int:
-    seconds = delay.total_seconds() if isinstance(delay, timedelta) else delay
-    if seconds < 0:
-        raise ValueError(f'a record cannot be released {-seconds:g} s ago')
-    return round(seconds * 1000)
-
-
-def _instant(when: Instant) -> int:
-    if isinstance(when, int):
-        return when
-    if when.tzinfo is None:
-        raise ValueError(f'{when} has no time zone, so it is no point in time')
-    return int(when.timestamp() * 1000)
