@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from types import UnionType
 from typing import Any, NamedTuple, get_args, get_origin
 
+from acklog.wire.kio_import import kio
 from acklog.wire.newer import NEWER, REQUEST, RESPONSE, newest
 
 __all__ = [
@@ -86,6 +87,7 @@ _STRUCTURES: dict[type[Any], Structure] = {}
 @functools.cache
 def of_message(api_key: int, version: int, direction: str) -> Structure:
     """The message of this version. `direction`: REQUEST or RESPONSE. Raises LookupError where it is not known."""
+    kio()
     from kio.index import KioIndexError, load_request_schema, load_response_schema
 
     load = load_request_schema if direction == REQUEST else load_response_schema
@@ -99,6 +101,7 @@ def of_message(api_key: int, version: int, direction: str) -> Structure:
 
 def versions(api_key: int) -> range:
     """The versions of an API whose messages are known. Raises LookupError for an unknown API."""
+    kio()
     from kio.schema.index import api_key_map, schema_name_map
 
     known = schema_name_map[api_key_map[api_key]]

@@ -9,11 +9,14 @@ from collections.abc import Callable
 from dataclasses import field, make_dataclass
 from typing import Any
 
+from acklog.wire.kio_import import kio
+
 REQUEST, RESPONSE = 'request', 'response'
 
 
 def _api_versions_request_v5() -> type[Any]:
     """Whom the client believes to speak to (KIP-1242)."""
+    kio()
     from kio.schema.api_versions.v4 import ApiVersionsRequest
     from kio.static.primitive import i16, i32
 
@@ -33,6 +36,7 @@ def _api_versions_request_v5() -> type[Any]:
 
 def _api_versions_response_v5() -> type[Any]:
     """As v4."""
+    kio()
     from kio.schema.api_versions.v4 import ApiVersionsResponse
 
     return ApiVersionsResponse
