@@ -187,7 +187,9 @@ def redrive(pair: Pair, dice: Dice) -> None:
 
 
 def expire_dead(pair: Pair, dice: Dice) -> None:
-    pair.expire_dead(pair.now - dice.below(100) + 1)
+    dead = pair.model.offsets(State.DEAD)
+    died = pair.model.entries[dice.pick(dead)].died if dead else None
+    pair.expire_dead((pair.now if died is None else died) + dice.below(2))
 
 
 def discard(pair: Pair, dice: Dice) -> None:
@@ -250,7 +252,7 @@ WEIGHTS = {
     dead_letters: 3,
     redrive: 3,
     discard: 1,
-    expire_dead: 1,
+    expire_dead: 2,
     give_up: 4,
     move: 4,
     replay: 2,

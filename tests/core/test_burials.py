@@ -50,3 +50,17 @@ def agree(ours: Burials, theirs: dict[int, Death]) -> None:
     assert ours.among(everything) == theirs
     for bound in (0, 3, 10, 50):
         assert set(ours.before(bound)) == {offset for offset, death in theirs.items() if death.at < bound}
+
+
+def test_deaths_one_by_one_are_small() -> None:
+    """Below 50 bytes each, and looked up without looking at all of them."""
+    burials = Burials()
+    count = 100_000
+    for offset in range(count):
+        burials.put(BitMap64([offset * 3]), 1_700_000_000_000 + offset, f'member-{offset % 20}')
+    size = sum(
+        burial.keys.itemsize * len(burial.keys) * 2 + 4 * len(burial.whose) + len(burial.offsets.serialize())
+        for burial in burials._burials
+    )
+    assert size < 30 * count
+    assert burials.of(3 * 77_777) == Death(1_700_000_077_777, 'member-17')

@@ -117,9 +117,11 @@ def _fail(
 def _fail_deferred(state: ShareState, config: ShareConfig, offsets: BitMap64, cause: ev.Cause, now: int) -> BitMap64:
     """Those whose holder deferred them come back at the time that it said. Returns the others."""
     said: dict[int, list[int]] = {}
-    for offset, at in state.deferred.items():
-        if offset in offsets:
-            said.setdefault(at, []).append(offset)
+    deferred = state.deferred
+    few = offsets if len(offsets) < len(deferred) else deferred
+    for offset in few:
+        if offset in deferred and offset in offsets:
+            said.setdefault(deferred[offset], []).append(offset)
     rest = offsets
     for at, chosen in said.items():
         group = BitMap64(chosen)

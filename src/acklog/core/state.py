@@ -229,9 +229,15 @@ class ShareState:
         self.locks.add(number, member, until, offsets, since)
 
     def _undefer(self, offsets: BitMap64) -> None:
-        if self.deferred:
-            for offset in [offset for offset in self.deferred if offset in offsets]:
-                del self.deferred[offset]
+        deferred = self.deferred
+        if not deferred:
+            return
+        if len(offsets) < len(deferred):
+            for offset in offsets:
+                deferred.pop(offset, None)
+        else:
+            for offset in [offset for offset in deferred if offset in offsets]:
+                del deferred[offset]
 
     def _forget_counts(self, offsets: BitMap64) -> None:
         for counter in (self.deliveries, self.attempts, self.leaves):
