@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from acklog.broker.api import Refused
 from acklog.broker.delivery import ShareDelivery
 from acklog.broker.eager import Eager
+from acklog.broker.excerpts import Excerpts
 from acklog.broker.group_config import offset_reset, pause_threshold, read_committed, share_config
 from acklog.broker.journal import Journal
 from acklog.broker.journal_format import ShareKey
@@ -34,6 +35,7 @@ class Deliveries:
     def __init__(self, broker: Broker, journal: Journal) -> None:
         self.journal = journal
         self._broker = broker
+        self._excerpts = Excerpts()
         self._all: dict[ShareKey, ShareDelivery] = {}
         self._of_group: dict[int, dict[ShareKey, ShareDelivery]] = {}
         self._highest_lock = 0  # number of a lock of share partitions that have ended
@@ -88,7 +90,7 @@ class Deliveries:
 
     def _add(self, key: ShareKey, group: Group, partition: Partition, state: SharePartition) -> ShareDelivery:
         broker = self._broker
-        delivery = ShareDelivery(key, partition, state, self.journal, broker.clock, broker.timer)
+        delivery = ShareDelivery(key, partition, state, self.journal, broker.clock, broker.timer, self._excerpts)
         delivery.read_committed = read_committed(group)
         delivery.paused = broker.pauses.of(group) is not None
         delivery.watch = self._watch_of(group)

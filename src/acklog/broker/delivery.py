@@ -9,9 +9,10 @@ reserved is checked again by `acquire`. When the journal lost a write, `state` i
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from acklog.broker.eager import turn
+from acklog.broker.excerpts import SMALL, Excerpts
 from acklog.broker.journal_format import ShareKey
 from acklog.core import offsets
 from acklog.core.acknowledge import Acknowledgement as CoreAcknowledgement
@@ -58,7 +59,14 @@ class ShareDelivery:
     """One group's share partition of one partition."""
 
     def __init__(
-        self, key: ShareKey, partition: Partition, state: SharePartition, journal: Journal, clock: Clock, timer: Timer
+        self,
+        key: ShareKey,
+        partition: Partition,
+        state: SharePartition,
+        journal: Journal,
+        clock: Clock,
+        timer: Timer,
+        excerpts: Excerpts,
     ) -> None:
         self.key = key
         self.partition = partition
@@ -72,6 +80,7 @@ class ShareDelivery:
         self.waiters: dict[Waiter, None] = {}
         self._clock, self._timer = clock, timer
         self._armed: int | None = None
+        self._excerpts = excerpts
         partition.deliveries[key.group] = self
 
     @property
@@ -119,7 +128,7 @@ class ShareDelivery:
             acquired = state.acquire(now, reservation, self._batches(pieces, now))
             self.decided()
             if acquired.lock is not None:
-                return _taken(pieces, acquired)
+                return self._taken(pieces, acquired)
             if state.end == end:
                 return None  # somebody else was faster; otherwise only gaps were passed: go on behind them
         return None
@@ -176,6 +185,37 @@ class ShareDelivery:
     def something(self) -> bool:
         """There is something to take now."""
         return not self.paused and self.state.why_nothing(self.log_end) == 'something'
+
+    def _taken(self, pieces: Sequence[Piece], acquired: Acquired) -> Taken:
+        """The batches that hold acquired offsets, or of such with few of them these; neighbours are in one buffer."""
+        buffers: list[Buffer] = []
+        run: tuple[memoryview, int, int] | None = None  # data, position, end
+        ranges = acquired.ranges
+        at = 0
+        for span, data in pieces:
+            while at < len(ranges) and ranges[at][1] < span.first:
+                at += 1
+            if at == len(ranges):
+                break
+            first, last, _ = ranges[at]
+            if first > span.last:
+                continue
+            part = None
+            if (first > span.first or last < span.last) and span.size > SMALL:
+                part = self._excerpts.of(self.key, span, data, _within(ranges, at, span.first, span.last))
+            end = span.position + span.size
+            if part is None and run is not None and run[0] is data and run[2] == span.position:
+                run = data, run[1], end
+                continue
+            if run is not None:
+                buffers.append(run[0][run[1] : run[2]])
+            run = (data, span.position, end) if part is None else None
+            if part is not None:
+                buffers.append(part)
+        if run is not None:
+            buffers.append(run[0][run[1] : run[2]])
+        records = sum(last - first + 1 for first, last, _ in ranges)
+        return Taken(buffers, sum(map(len, buffers)), ranges, records, acquired.lock or 0, acquired.until)
 
     # -- what members say ----------------------------------------------------------------------------------------------
 
@@ -307,21 +347,10 @@ def _for_core(ack: Acknowledgement, now: int) -> CoreAcknowledgement:
     return first, last, kinds, at, None if words is None else words[:MAX_WORDS]
 
 
-def _taken(pieces: Sequence[Piece], acquired: Acquired) -> Taken:
-    """The batches that hold at least one of the acquired offsets, neighbours in one buffer; the others stay here."""
-    runs: list[list[Any]] = []  # [data, position, end]
-    ranges = acquired.ranges
-    at = 0
-    for span, data in pieces:
-        while at < len(ranges) and ranges[at][1] < span.first:
-            at += 1
-        if at == len(ranges):
-            break
-        if ranges[at][0] <= span.last:
-            if runs and runs[-1][0] is data and runs[-1][2] == span.position:
-                runs[-1][2] += span.size
-            else:
-                runs.append([data, span.position, span.position + span.size])
-    buffers = [data[position:end] for data, position, end in runs]
-    records = sum(last - first + 1 for first, last, _ in ranges)
-    return Taken(buffers, sum(map(len, buffers)), ranges, records, acquired.lock or 0, acquired.until)
+def _within(ranges: Sequence[tuple[int, int, int]], at: int, first: int, last: int) -> list[tuple[int, int]]:
+    """What of the ranges from the one at `at` on, which ends in `first..last` or behind, lies in there."""
+    found = []
+    while at < len(ranges) and ranges[at][0] <= last:
+        found.append((max(ranges[at][0], first), min(ranges[at][1], last)))
+        at += 1
+    return found

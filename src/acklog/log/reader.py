@@ -21,6 +21,8 @@ from acklog.wire.record_batch import HEADER_SIZE, MAGIC, crc_fits
 
 _REMEMBERED = 16  # readers
 _WINDOW = 8192  # bytes read at once when only headers are wanted
+_FEW = 64  # offsets; so near to each other they are likely to be in one batch
+_NEAR = 20_480  # bytes read at once when that is looked for
 _HOP = struct.Struct('>qi4xb6xi')  # first offset, length, magic, last offset delta
 _BEHIND_LENGTH = 12
 
@@ -37,6 +39,10 @@ class Reader:
     def read(self, offset: int, end: int, max_bytes: int) -> bytes | memoryview:
         """Whole batches from the one that holds `offset`, that begin below `end`; `start <= offset < end`. Raises
         Damaged."""
+        if end - offset <= _FEW and offset not in self._ends:
+            batch = self._one(offset, end)
+            if batch is not None:
+                return batch
         segment, position = self._find(offset)
         while True:
             limit = segment.size if end >= segment.next else self._seek(segment, end - 1)[1]
@@ -64,6 +70,30 @@ class Reader:
         self._ends.clear()
 
     # --- finding
+
+    def _one(self, offset: int, end: int) -> bytes | memoryview | None:
+        """The batch that holds `offset` if it also reaches to `end`, by one read if it is not large; None: look for it
+        in the usual way."""
+        segments = self.store.segments
+        segment = segments[max(bisect_right(segments, offset, key=_base) - 1, 0)]
+        position = self._index(segment).at_offset(offset)
+        if not segment.own <= position < segment.size:
+            return None  # it may have to be checked
+        data = self._pread(segment, position, min(_NEAR, segment.size - position))
+        at, last = 0, len(data) - HEADER_SIZE
+        while at <= last:
+            first, length, magic, delta = _HOP.unpack_from(data, at)
+            size = length + _BEHIND_LENGTH
+            if magic != MAGIC or size < HEADER_SIZE or delta < 0:
+                return None
+            if first + delta >= offset:
+                if first > offset or first + delta < end - 1 or position + at + size > segment.size:
+                    return None
+                if at + size <= len(data):
+                    return memoryview(data)[at : at + size]
+                return self._pread(segment, position + at, size)
+            at += size
+        return None
 
     def _find(self, offset: int) -> tuple[Segment, int]:
         """The segment, and where in it the batch that holds `offset` begins; behind it all when there is none."""
