@@ -237,6 +237,8 @@ class Appender:
                 self.store.files.truncate(segment.handle, segment.size)
         except OSError:
             sound = False
+        if error.errno in NO_SPACE and not self.internal:
+            self.store.shared.reserve.refused(self._now)
         self._fail([each[0] for each in waiting], error)
         if not sound:
             self._broken(error)

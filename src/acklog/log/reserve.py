@@ -12,6 +12,7 @@ import logging
 from acklog.log.files import NO_SPACE, Files
 
 RETRY_MS = 200
+TELL_MS = 60_000  # between two lines that say that there is no space
 
 _log = logging.getLogger(__name__)
 
@@ -45,6 +46,7 @@ class Reserve:
         self._have = 0
         self.short = size > 0  # some of it is given free: only internal logs may write
         self._tried: int | None = None
+        self._told: int | None = None
         if size:
             self._have = min(size, self._existing())
             self._restore()
@@ -57,6 +59,12 @@ class Reserve:
             _log.warning('%s: no space left; publishing is refused, internal logs use the reserve', self._directory)
         self._resize(max(0, self._have - self._step))
         return True
+
+    def refused(self, now: int) -> None:
+        """A log that may not use it has found no space: say so, now and then."""
+        if self._told is None or not 0 <= now - self._told < TELL_MS:
+            self._told = now
+            _log.warning('%s: no space left; publishing is refused', self._directory)
 
     def restored(self, now: int) -> bool:
         """Whether all of it is there, or can be taken back; tried again at most every RETRY_MS."""
