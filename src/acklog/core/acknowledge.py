@@ -94,20 +94,24 @@ def _named(acks: Sequence[Acknowledgement], held: BitMap64) -> BitMap64:
 
 
 def _columns(held: BitMap64, acks: Sequence[Acknowledgement], at: int | None) -> Settlement | None:
-    """Single offsets, all held, none twice, all with times of their own and released, or all without; None where it is
-    anything else."""
+    """All held, none twice, and single offsets, all with times of their own and released, or all without; or short
+    ranges among them, all of one kind, without times. None where it is anything else."""
     try:
         firsts, lasts, kinds, *times = zip(*acks, strict=True)
-        if firsts != lasts or len(times) > 1:
+        if len(times) > 1:
             return None
         column = bytes(kinds)
         offsets = BitMap64(array('Q', firsts))
+        alike, count = column.count(column[0]) == len(column), len(firsts)
+        if firsts != lasts:
+            count += sum(lasts) - sum(firsts)
+            if times or not alike or not _add_ranges(offsets, firsts, lasts):
+                return None
     except (ValueError, TypeError, OverflowError):
         return None
-    if len(offsets) != len(firsts) or not offsets <= held or max(column) > _HIGHEST_KIND:
+    if len(offsets) != count or not offsets <= held or max(column) > _HIGHEST_KIND:
         return None
     settlement = Settlement()
-    alike = column.count(column[0]) == len(column)
     if times:
         if not alike or column[0] != Ack.RELEASE or None in times[0]:
             return None
@@ -119,6 +123,16 @@ def _columns(held: BitMap64, acks: Sequence[Acknowledgement], at: int | None) ->
         else:
             settlement.groups[kind, at] = BitMap64(array('Q', compress(firsts, column.translate(_MASKS[kind]))))
     return settlement
+
+
+def _add_ranges(offsets: BitMap64, firsts: Sequence[int], lasts: Sequence[int]) -> bool:
+    """Add what lies behind the first of each range; False if one is none, or too long for this."""
+    for first, last in zip(firsts, lasts, strict=True):
+        if last != first:
+            if not 0 < last - first < WIDE:
+                return False
+            offsets.add_range(first + 1, last + 1)
+    return True
 
 
 def _timed(settlement: Settlement, times: dict[int, int]) -> None:

@@ -47,6 +47,7 @@ _MAGIC = b'aIX1'
 _CHUNK = struct.Struct('>4sIIIqqqqqqIIII')
 CHUNK_SIZE = _CHUNK.size
 _BEHIND_CRC = 8
+_FAR = 1 << 62
 
 assert CHUNK_SIZE == 80
 
@@ -77,6 +78,12 @@ class Index:
         """Position of a batch at or before the one with `offset`."""
         found = bisect_right(self.offsets, offset) - 1
         return self.positions[found] if found >= 0 else 0
+
+    def around(self, offset: int) -> tuple[int, int]:
+        """Positions of a batch at or before the one with `offset`, and of one behind it (far away if there is none)."""
+        found = bisect_right(self.offsets, offset)
+        behind = self.positions[found] if found < len(self.positions) else _FAR
+        return (self.positions[found - 1] if found else 0), behind
 
     def at_position(self, position: int) -> int:
         """The last position known to begin a batch that is not above `position`."""

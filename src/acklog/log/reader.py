@@ -76,10 +76,10 @@ class Reader:
         in the usual way."""
         segments = self.store.segments
         segment = segments[max(bisect_right(segments, offset, key=_base) - 1, 0)]
-        position = self._index(segment).at_offset(offset)
+        position, behind = self._index(segment).around(offset)
         if not segment.own <= position < segment.size:
             return None  # it may have to be checked
-        data = self._pread(segment, position, min(_NEAR, segment.size - position))
+        data = self._pread(segment, position, min(_NEAR, behind - position, segment.size - position))
         at, last = 0, len(data) - HEADER_SIZE
         while at <= last:
             first, length, magic, delta = _HOP.unpack_from(data, at)

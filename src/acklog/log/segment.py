@@ -47,6 +47,7 @@ class Segment:
         'max_timestamp',
         'next',
         'own',
+        'path',
         'rolled',
         'size',
         'synced',
@@ -55,6 +56,7 @@ class Segment:
     def __init__(self, directory: str, base: int) -> None:
         self.directory = directory
         self.base = base
+        self.path = f'{directory}/{base:020d}.log'
         self.size = 0  # written to the operating system
         self.next = base  # offset behind what is written
         self.max_timestamp = -1
@@ -76,10 +78,6 @@ class Segment:
         self.fresh = True  # its directory entry may not be on disk
 
     @property
-    def path(self) -> str:
-        return f'{self.directory}/{self.base:020d}.log'
-
-    @property
     def index_path(self) -> str:
         return f'{self.directory}/{self.base:020d}.index'
 
@@ -90,6 +88,7 @@ class Segment:
     def restore(self, record: Sequence[int]) -> None:
         """Take what `record` gave."""
         self.base, self.size, self.next, self.max_timestamp, self.created, self.appended, rolled = record
+        self.path = f'{self.directory}/{self.base:020d}.log'
         self.rolled = self.complete = bool(rolled)
         self.synced = self.own = self.size
         self.fresh = False
