@@ -50,6 +50,13 @@ class Shared:
     def __init__(self, address: str, process: ServerProcess | None = None) -> None:
         self.address, self.process = address, process
 
+    @property
+    def http(self) -> str:
+        """Where its HTTP API is. A test that asks is skipped where that is not known."""
+        if self.process is None:
+            pytest.skip('ACKLOG_TEST_ADDRESS names a server without HTTP')
+        return self.process.http
+
 
 @pytest.fixture(scope='session')
 def shared_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared]:
@@ -57,7 +64,7 @@ def shared_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared]
     if foreign:
         yield Shared(foreign)
         return
-    process = ServerProcess(tmp_path_factory.mktemp('shared') / 'data')
+    process = ServerProcess(tmp_path_factory.mktemp('shared') / 'data', {'http': '127.0.0.1:0'})
     process.start()
     yield Shared(process.address, process)
     process.kill()

@@ -30,20 +30,21 @@ def parse(*arguments: str) -> Ran:
     return Ran(result.exit_code, result.stdout, result.stderr)
 
 
-def acklog(*arguments: str, bootstrap: str = '127.0.0.1:1', stdin: str = '') -> Ran:
+def acklog(*arguments: str, bootstrap: str = '127.0.0.1:1', http: str = 'http://127.0.0.1:1', stdin: str = '') -> Ran:
     """Run it in this process, from `main` on, against a server: a process for each would take most of the time."""
     out, err = io.StringIO(), io.StringIO()
-    before = sys.stdin, os.environ.get('ACKLOG_BOOTSTRAP')
+    before = sys.stdin, dict(os.environ)
     sys.stdin = io.TextIOWrapper(io.BytesIO(stdin.encode()))
-    os.environ['ACKLOG_BOOTSTRAP'] = bootstrap
+    os.environ |= {'ACKLOG_BOOTSTRAP': bootstrap, 'ACKLOG_HTTP': http}
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             code = main(list(arguments))
     finally:
         sys.stdin = before[0]
-        del os.environ['ACKLOG_BOOTSTRAP']
-        if before[1] is not None:
-            os.environ['ACKLOG_BOOTSTRAP'] = before[1]
+        for name in ('ACKLOG_BOOTSTRAP', 'ACKLOG_HTTP'):
+            os.environ.pop(name)
+            if name in before[1]:
+                os.environ[name] = before[1][name]
     return Ran(code, out.getvalue(), err.getvalue())
 
 

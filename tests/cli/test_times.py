@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 import click
 import pytest
 
-from acklog.cli.times import beginning, seconds_ago
+from acklog.cli.output import as_local_time
+from acklog.cli.times import beginning, instant_ago, instant_ahead, seconds_ago
 
 NOW = datetime(2026, 7, 1, 12, tzinfo=UTC)
 
@@ -34,3 +35,31 @@ def test_beginning_is_what_the_config_takes() -> None:
     assert [beginning(text) for text in ('Earliest', 'latest', '15m')] == ['earliest', 'latest', 'by_duration:PT900S']
     with pytest.raises(click.BadParameter):
         beginning('soon')
+
+
+@pytest.mark.parametrize(('text', 'seconds'), [('90s', 90), ('2h', 7200), ('7d', 604_800)])
+def test_how_long_ago_and_how_long_from_now(text: str, seconds: int) -> None:
+    now = datetime.now(UTC).timestamp() * 1000
+    assert instant_ago(text) == pytest.approx(now - seconds * 1000, abs=60_000)
+    assert instant_ahead(text) == pytest.approx(now + seconds * 1000, abs=60_000)
+
+
+def test_instants_are_the_same_both_ways() -> None:
+    for text, instant in (
+        ('2026-07-01T12:00Z', 1_782_907_200_000),
+        ('2026-07-01T14:00:00.250+02:00', 1_782_907_200_250),
+        ('1782907200001', 1_782_907_200_001),
+        ('2100-01-01T00:00Z', 4_102_444_800_000),
+    ):
+        assert instant_ago(text) == instant_ahead(text) == instant
+    with pytest.raises(click.BadParameter, match='is not a time from now'):
+        instant_ahead('soon')
+
+
+@pytest.mark.parametrize('instant', [0, 1_782_907_200_250, 253_402_300_799_999])
+def test_times_that_are_shown_can_be_given_back(instant: int) -> None:
+    shown = as_local_time(instant)
+    assert shown is not None
+    assert datetime.fromisoformat(shown).tzinfo is not None
+    if instant:
+        assert instant_ahead(shown) == instant

@@ -17,6 +17,11 @@ LEAVES = [
     ['serve'],
     *(['topic', name] for name in ('create', 'list', 'describe', 'config', 'delete')),
     *(['group', name] for name in ('list', 'describe', 'lag', 'config', 'delete')),
+    *(['group', name] for name in ('why', 'status', 'seek', 'replay', 'pause', 'resume')),
+    *(['waiting', name] for name in ('list', 'now', 'move', 'discard')),
+    *(['dead', name] for name in ('list', 'show', 'redrive', 'discard')),
+    *(['scheduled', name] for name in ('list', 'cancel', 'move')),
+    ['record', 'show'],
     ['publish'],
     ['subscribe'],
     ['completion'],
@@ -66,6 +71,20 @@ def test_the_lists_of_commands_say_what_the_commands_say(name: str) -> None:
         (['subscribe', 'g'], "Missing argument 'TOPIC...'"),
         (['subscribe', 'g', 't', '--from', 'whenever'], '\'whenever\' is not "earliest", "latest"'),
         (['subscribe', 'g', 't', '--from', '2999-01-01'], 'is in the future'),
+        (['waiting', 'now', 'g'], 'Say which records, as TOPIC[/PARTITION[/OFFSETS]], or --all.'),
+        (['dead', 'discard', 'g', 't', '--all'], 'Either places or --all.'),
+        (['dead', 'list', 'g', 't/0/5'], 'no offsets here'),
+        (['dead', 'show', 'g', 't/0/5-6'], "'t/0/5-6' is not one record"),
+        (['dead', 'redrive', 'g', 't/0', 't/1', '--rate', '5'], '--rate goes with one'),
+        (['dead', 'redrive', 'g', 't/0/9-5'], "'9-5' ends before it begins"),
+        (['dead', 'redrive', 'g', 't/x'], "'x' is not a partition"),
+        (['dead', 'redrive', 'g', 't/0/1,,2'], "'' is not an offset"),
+        (['group', 'replay', 'g', 't/0/5-'], 'is not a range of offsets'),
+        (['group', 'seek', 'g'], 'either --to or --offset'),
+        (['group', 'seek', 'g', '--to', 'whenever'], "'whenever' is not a time ago"),
+        (['waiting', 'move', 'g', 't'], "Missing option '--to'"),
+        (['scheduled', 'move', 't', '--to', 'soon'], "'soon' is not a time from now"),
+        (['record', 'show', 't/0/1', '--value', '--json'], 'Either --value or --json.'),
         (['completion', 'tcsh'], "'tcsh' is not one of 'bash', 'zsh', 'fish'"),
     ],
     ids=lambda value: ' '.join(value) if isinstance(value, list) else '',
@@ -83,11 +102,21 @@ def test_completion(shell: str) -> None:
     assert '_ACKLOG_COMPLETE' in ran.out
 
 
-def test_completion_completes_commands_and_options() -> None:
-    env = {**environment('x'), '_ACKLOG_COMPLETE': 'bash_complete', 'COMP_WORDS': 'acklog topic d', 'COMP_CWORD': '2'}
+@pytest.mark.parametrize(
+    ('words', 'offered'),
+    [
+        ('acklog topic d', ['delete', 'describe']),
+        ('acklog group re', ['replay', 'resume']),
+        ('acklog waiting n', ['now']),
+        ('acklog dead redrive --r', ['--rate']),
+    ],
+)
+def test_completion_completes_commands_and_options(words: str, offered: list[str]) -> None:
+    number = str(words.count(' '))
+    env = {**environment('x'), '_ACKLOG_COMPLETE': 'bash_complete', 'COMP_WORDS': words, 'COMP_CWORD': number}
     code = 'from acklog.cli.main import main; main()'
     done = subprocess.run([sys.executable, '-c', code], env=env, capture_output=True, text=True)
-    assert sorted(done.stdout.split()) == ['plain,delete', 'plain,describe']
+    assert sorted(done.stdout.split()) == [f'plain,{word}' for word in offered]
 
 
 def test_destruction_needs_a_yes_where_nobody_can_be_asked() -> None:
@@ -111,6 +140,24 @@ def test_bootstrap_by_option_before_or_behind_the_command_wins_over_the_environm
     assert '127.0.0.1:2' in run('topic', 'list', '-b', '127.0.0.1:2').err
     assert '127.0.0.1:3' in run('-b', '127.0.0.1:3', 'topic', 'list').err
     assert '127.0.0.1:2' in run('-b', '127.0.0.1:3', 'topic', 'list', '-b', '127.0.0.1:2').err
+
+
+@pytest.mark.parametrize('command', ['dead list g', 'group why g', 'waiting now g --all', 'record show t/0/1'])
+def test_no_http_api_there_is_one_line_and_code_3(command: str) -> None:
+    with socket.socket() as taken:
+        taken.bind(('127.0.0.1', 0))
+        address = f'http://127.0.0.1:{taken.getsockname()[1]}'
+        said = f'acklog: no server answers at {address}: the connection was refused\n'
+        assert run(*command.split(), http=address) == (3, '', said)
+
+
+def test_the_address_of_http_by_option_before_or_behind_the_command_wins_over_the_environment() -> None:
+    assert 'http://127.0.0.1:2:' in run('dead', 'list', 'g', '--http', 'http://127.0.0.1:2').err
+    assert '127.0.0.1:3:' in run('--http', '127.0.0.1:3', 'dead', 'list', 'g').err
+    assert '127.0.0.1:2:' in run('--http', '127.0.0.1:3', 'dead', 'list', 'g', '--http', '127.0.0.1:2').err
+    ran = run('dead', 'list', 'g', '--http', 'ftp://there')
+    assert (ran.code, ran.out) == (2, '')
+    assert "http='ftp://there' is not allowed" in ran.err
 
 
 def test_what_answers_but_is_no_kafka() -> None:
@@ -151,7 +198,17 @@ def test_the_server_does_not_run_on_windows(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 # What help and `import acklog` must not load, since each costs more than all the rest.
-HEAVY = ('asyncio', 'kio', 'pyroaring', 'acklog.wire', 'acklog.client', 'acklog.server', 'acklog.broker', 'acklog.core')
+HEAVY = (
+    'asyncio',
+    'kio',
+    'pyroaring',
+    'http',
+    'acklog.wire',
+    'acklog.client',
+    'acklog.server',
+    'acklog.broker',
+    'acklog.core',
+)
 
 
 @pytest.mark.parametrize(

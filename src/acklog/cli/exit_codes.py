@@ -19,7 +19,7 @@ class Exit(IntEnum):
     FAILED = 1  # anything not listed below; the message says what
     USAGE = 2  # the command was written wrongly, or a setting is not allowed
     UNREACHABLE = 3  # no server answers, or it stopped answering
-    NOT_FOUND = 4  # the topic or group does not exist
+    NOT_FOUND = 4  # the topic, group or record does not exist
     EXISTS = 5  # there is one of that name already
     UNSUPPORTED = 6  # this server, or this system, does not offer it
     INTERRUPTED = 130  # Ctrl-C
@@ -30,6 +30,7 @@ class Exit(IntEnum):
 def exit_code(error: AcklogError) -> Exit:
     """The exit code for an error. Imports the client only here, when something has gone wrong."""
     from acklog.client import errors as client
+    from acklog.client.http import HttpNotFound
     from acklog.errors import ConfigError
 
     table: tuple[tuple[type[AcklogError], Exit], ...] = (
@@ -38,6 +39,7 @@ def exit_code(error: AcklogError) -> Exit:
         (client.Disconnected, Exit.UNREACHABLE),
         (client.TimedOut, Exit.UNREACHABLE),
         (client.NotFound, Exit.NOT_FOUND),
+        (HttpNotFound, Exit.NOT_FOUND),
         (client.AlreadyExists, Exit.EXISTS),
         (client.Unsupported, Exit.UNSUPPORTED),
     )

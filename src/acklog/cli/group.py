@@ -1,4 +1,4 @@
-"""`acklog group`: share groups, their members, configs and lag."""
+"""`acklog group`: share groups, their members, configs and lag; the commands over HTTP are in files of their own."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from acklog.cli import configs
 from acklog.cli.confirm import confirm
 from acklog.cli.connect import Server, reaches_server, run
 from acklog.cli.exit_codes import Exit
+from acklog.cli.group_insight import status, why
+from acklog.cli.group_moves import pause, replay, resume, seek
 from acklog.cli.output import note, show_json, show_table
 
 
 @click.group()
 def group() -> None:
-    """List, describe, configure and delete groups; show their lag."""
+    """Look after groups: their members, configs and lag, why nothing comes; move, pause and delete them."""
 
 
 @group.command('list')
@@ -191,3 +193,7 @@ def delete(server: Server, names: tuple[str, ...], yes: bool, if_there: bool) ->
         return Exit.OK
 
     return run(command())
+
+
+for command in (why, status, seek, replay, pause, resume):
+    group.add_command(command)

@@ -22,7 +22,13 @@ from acklog.errors import AcklogError
 COMMANDS = {
     'serve': Lazy('acklog.cli.serve', 'serve', 'Run the server.'),
     'topic': Lazy('acklog.cli.topic', 'topic', 'Create, list, describe, configure and delete topics.'),
-    'group': Lazy('acklog.cli.group', 'group', 'List, describe, configure and delete groups; show their lag.'),
+    'group': Lazy(
+        'acklog.cli.group', 'group', 'Look after groups: members, configs, lag, why nothing comes, seek, pause.'
+    ),
+    'waiting': Lazy('acklog.cli.waiting', 'waiting', 'Records that wait for a time: list, deliver now, move, give up.'),
+    'dead': Lazy('acklog.cli.dead', 'dead', 'Dead records: list, look at, redrive, discard.'),
+    'scheduled': Lazy('acklog.cli.scheduled', 'scheduled', 'Records published for later: list, cancel, move.'),
+    'record': Lazy('acklog.cli.record', 'record', 'Show a record, and what it is to each group.'),
     'publish': Lazy('acklog.cli.publish', 'publish', 'Publish each line of standard input as a record.'),
     'subscribe': Lazy('acklog.cli.subscribe', 'subscribe', 'Take the records of topics and sign each one off.'),
     'demo': Lazy('acklog.cli.demo', 'demo', 'Show the main job: kill subscribers and the server, lose nothing.'),
@@ -63,7 +69,8 @@ def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 @click.option(
     '-b', '--bootstrap', metavar='HOST:PORT[,...]', help='Address of the server, for all commands that need it.'
 )
-def root(bootstrap: str | None) -> None:
+@click.option('--http', metavar='URL', help="Address of the server's HTTP API, for all commands that need that.")
+def root(bootstrap: str | None, http: str | None) -> None:
     """A message server on a replayable log, where each record is signed off.
 
     It speaks the Apache Kafka protocol: publish with any Kafka producer, take with any share consumer, or with the

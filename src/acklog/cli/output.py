@@ -6,9 +6,10 @@ names of the JSON are listed in docs/command-line.md and stay.
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import click
@@ -62,7 +63,22 @@ def as_time(milliseconds: int) -> str:
     """An instant as ISO 8601 in UTC, to the millisecond; '-' where there is none."""
     if milliseconds < 0:
         return '-'
-    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec='milliseconds').replace('+00:00', 'Z')
+    return _utc(milliseconds).isoformat(timespec='milliseconds').replace('+00:00', 'Z')
+
+
+def as_local_time(milliseconds: int | None) -> str | None:
+    """An instant as ISO 8601 in this machine's time zone, with its distance from UTC; None where there is none."""
+    if milliseconds is None or milliseconds < 0:
+        return None
+    instant = _utc(milliseconds)
+    with contextlib.suppress(OverflowError):  # past the year 9999 there: UTC then
+        instant = instant.astimezone()
+    return instant.isoformat(timespec='milliseconds')
+
+
+def _utc(milliseconds: int) -> datetime:
+    """Exact: a float of seconds is not, in a few thousand years."""
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=milliseconds)
 
 
 def count(number: int, one: str, many: str | None = None) -> str:

@@ -15,11 +15,12 @@ def as_text(record: Received) -> str:
     """One line: where it is, when, how often it was delivered if more than once, key and value."""
     place = f'{record.topic}[{record.partition}]@{record.offset}'
     again = f' (delivery {record.deliveries})' if record.deliveries > 1 else ''
-    key = f'{_text(record.key)}: ' if record.key is not None else ''
-    return f'{place}{again}  {key}{_text(record.value)}'
+    key = f'{text(record.key)}: ' if record.key is not None else ''
+    return f'{place}{again}  {key}{text(record.value)}'
 
 
-def _text(data: bytes | None) -> str:
+def text(data: bytes | None) -> str:
+    """Bytes for people."""
     if data is None:
         return '(null)'
     return printable(data.decode('utf-8', 'backslashreplace'))
@@ -34,14 +35,15 @@ def as_json(record: Received) -> str:
         'timestamp': as_time(record.timestamp) if record.timestamp >= 0 else None,
         'timestamp_ms': record.timestamp,
         'deliveries': record.deliveries,
-        **_field('key', record.key),
-        **_field('value', record.value),
-        'headers': [{'name': name, **_field('value', value)} for name, value in record.headers],
+        **field('key', record.key),
+        **field('value', record.value),
+        'headers': [{'name': name, **field('value', value)} for name, value in record.headers],
     }
     return json.dumps(fields, ensure_ascii=False)
 
 
-def _field(name: str, data: bytes | None) -> dict[str, str | None]:
+def field(name: str, data: bytes | None) -> dict[str, str | None]:
+    """Bytes as a field of a JSON object: text under `name`, what is not UTF-8 as base64 under `name`_base64."""
     if data is None:
         return {name: None}
     try:

@@ -44,3 +44,27 @@ def seconds_ago(text: str, now: datetime) -> float | None:
     except ValueError:
         return None
     return now.timestamp() - then.timestamp()
+
+
+WHEN = 'TIME'
+
+
+def instant_ago(text: str) -> int:
+    """A time, or how long ago it was (`2h`), in ms since 1970. For `type=` of click's parameters."""
+    return _instant(text, 'a time ago such as 90s, 15m, 2h, 7d', 1)
+
+
+def instant_ahead(text: str) -> int:
+    """A time, or how long it is to it (`2h`), in ms since 1970. For `type=` of click's parameters."""
+    return _instant(text, 'a time from now such as 90s, 15m, 2h, 7d', -1)
+
+
+def _instant(text: str, relative: str, sign: int) -> int:
+    text = text.strip()
+    if _MILLISECONDS.fullmatch(text):
+        return int(text)
+    now = datetime.now(UTC)
+    ago = seconds_ago(text, now)
+    if ago is None:
+        raise click.BadParameter(f'{text!r} is not {relative}, or a time such as 2026-07-01T12:00')
+    return round((now.timestamp() - (ago * sign if _AGO.fullmatch(text) else ago)) * 1000)

@@ -1,8 +1,9 @@
 """A client for acklog's HTTP API: one request at a time, with nothing but the standard library.
 
-Strategy: a connection for each call, closed behind it, so that nothing has gone stale while a person was asked. Whatever
-goes wrong is an error of this package with one line that says what: `Unreachable`, `TimedOut` and `Disconnected` as over
-the Kafka protocol, and `HttpRefused` (`HttpNotFound` for 404) with the words of the problem object (RFC 9457).
+Strategy: a connection for each call, closed behind it, so that nothing has gone stale while a person was asked.
+Whatever goes wrong is an error of this package with one line that says what: `Unreachable`, `TimedOut` and
+`Disconnected` as over the Kafka protocol, and `HttpRefused` (`HttpNotFound` for 404) with the words of the problem
+object (RFC 9457).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _ALLOWED = 'http://HOST:PORT or HOST:PORT (an IPv6 address in brackets), with ht
 
 
 class HttpRefused(ClientError):
-    """The server answered with an error. `status`: that of HTTP; `code`: Kafka's name for it, None where there is none."""
+    """The server answered with an error. `status`: that of HTTP; `code`: Kafka's name for it, if there is one."""
 
     def __init__(self, status: int, words: str, code: str | None = None) -> None:
         super().__init__(f'{words} ({code})' if code else words)
@@ -124,7 +125,9 @@ class HttpClient:
     def _understood(self, status: int, media_type: str, answer: bytes) -> Any:
         if status == 204:
             return None
-        foreign = Unsupported(f"what answers at {self.address} is not acklog's HTTP API (status {status}, {media_type})")
+        foreign = Unsupported(
+            f"what answers at {self.address} is not acklog's HTTP API (status {status}, {media_type})"
+        )
         if media_type not in ('application/json', PROBLEM):
             raise foreign
         try:
