@@ -197,6 +197,7 @@ def test_publishing_is_ended_by_ctrl_c(shared: Shared, name: str) -> None:
     assert process.stdin is not None
     process.stdin.write(b'one\ntwo\n')
     until('both are stored', lambda: _end_of(shared, name) == 2)
+    time.sleep(0.5)  # stored is not yet confirmed: that takes a sync, and the answer
     ran = end(process)
     assert ran.code == 130
     assert ran.err.startswith(f'2 records published to {name}')
