@@ -69,26 +69,26 @@ class Outbox:
         self.batch: Batch | None = None  # sent, or to be sent again
         self.on_its_way = False
         self._waiting: deque[Waiting] = deque()
-        self._bytes = 0
-        self.since = 0.0
+        self.bytes = 0  # of the records that wait
+        self.since = 0.0  # loop time at which the first of them came
 
     @property
     def empty(self) -> bool:
         """Whether there is nothing to be sent or settled."""
         return not self._waiting and self.batch is None
 
-    def add(self, waiting: Waiting, now: float) -> None:
-        """More records, at loop time `now`."""
-        if not self._waiting:
-            self.since = now
+    def add(self, waiting: Waiting) -> bool:
+        """More records; whether none were waiting before, so that `since` is to be set."""
+        first = not self._waiting
         self._waiting.append(waiting)
-        self._bytes += waiting[1]
+        self.bytes += waiting[1]
+        return first
 
     def due(self, linger: float, batch_bytes: int) -> float:
         """Loop time at which something is to be sent."""
         if self.batch is not None:
             return self.batch.retry_at
-        return 0.0 if self._bytes >= batch_bytes else self.since + linger
+        return 0.0 if self.bytes >= batch_bytes else self.since + linger
 
     def fill(self, *, batch_bytes: int, compression: str, timestamp: int, now: float, patience: float) -> Batch:
         """Make the next batch of the oldest records, or take the one that is to be sent again."""
@@ -100,7 +100,7 @@ class Outbox:
             waiting = self._waiting.popleft()
             size += waiting.size
             taken.append(waiting)
-        self._bytes -= size
+        self.bytes -= size
         identity = self.identity or Identity(-1, -1, -1)
         data = record_batch.build(
             chain.from_iterable([waiting.records for waiting in taken]),
@@ -128,5 +128,5 @@ class Outbox:
         """Give up all that is here."""
         left = [*(self.batch.waiting if self.batch else ()), *self._waiting]
         self._waiting.clear()
-        self._bytes, self.batch = 0, None
+        self.bytes, self.batch = 0, None
         return left

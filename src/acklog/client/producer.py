@@ -147,8 +147,8 @@ class Producer:
             headers = [*headers, (deliver_at_header.NAME, deliver_at_header.text(instant(deliver_at)))]
         place = self._cluster.topics.get(topic) or await self._cluster.topic(topic, create=self._create_topics)
         when = time.time_ns() // 1_000_000 if timestamp is None else timestamp
-        record = NewRecord(key, value, headers, when)
-        size = RECORD_OVERHEAD + _bytes_of(record)
+        record = _new_record(NewRecord, (key, value, headers, when))
+        size = RECORD_OVERHEAD + _bytes_of(key, value, headers)
         if self._held and self._held + size > self._buffer_bytes:
             await self._wait_for_room(size)
         return self._put(topic, self._choose(topic, key, partition, place.leaders), (record,), size)
@@ -254,8 +254,10 @@ class Producer:
             self._settled.set()
 
 
-def _bytes_of(record: NewRecord) -> int:
-    key, value, headers, _ = record
+_new_record = tuple.__new__  # makes one in half the time
+
+
+def _bytes_of(key: bytes | None, value: bytes | None, headers: Sequence[tuple[str, bytes | None]]) -> int:
     size = (0 if key is None else len(key)) + (0 if value is None else len(value))
     for name, content in headers:
         size += len(name) + len(content or b'') + 10

@@ -71,7 +71,7 @@ class Sender:
         settled: Callable[[int, Exception | None], None],
     ) -> None:
         self._cluster, self._how, self._sent, self._settled = cluster, how, sent, settled
-        self._idempotent = how.idempotent
+        self._idempotent, self._batch_bytes = how.idempotent, how.batch_bytes
         self._fresh: Identity | None = None  # what a partition without identity begins with
         self._outboxes: dict[tuple[str, int], Outbox] = {}
         self._active: set[Outbox] = set()
@@ -86,14 +86,14 @@ class Sender:
         outbox = self._outboxes.get((topic, index))
         if outbox is None:
             outbox = self._outboxes[topic, index] = Outbox(topic, index)
-        first = outbox.empty
-        outbox.add(waiting, asyncio.get_running_loop().time())
-        if first:
-            self._active.add(outbox)
-            self._wake.set()
-            if self._pump_task is None:
-                self._pump_task = asyncio.create_task(self._pump())
-        elif outbox.due(self._how.linger, self._how.batch_bytes) == 0.0:
+        if outbox.add(waiting):
+            outbox.since = asyncio.get_running_loop().time()
+            if outbox.batch is None:
+                self._active.add(outbox)
+                self._wake.set()
+                if self._pump_task is None:
+                    self._pump_task = asyncio.create_task(self._pump())
+        if outbox.bytes >= self._batch_bytes:
             self._wake.set()
 
     @contextlib.contextmanager
