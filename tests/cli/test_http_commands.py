@@ -137,6 +137,16 @@ def test_discarding_asks_even_for_one(scene: Scene) -> None:
     assert scene.run('dead', 'discard', scene.name, scene.at(0)).err == f'0 dead records of {scene.name} discarded\n'
 
 
+def test_what_was_done_before_an_error_is_said(scene: Scene) -> None:
+    scene.publish('a')
+    scene.take(REJECT)
+    ran = scene.run('dead', 'redrive', scene.name, scene.at(0), f'{scene.name}/7/0')
+    assert (ran.code, ran.out) == (4, '')
+    done, error = ran.err.splitlines()
+    assert done == f'1 dead record of {scene.name} redriven; then:'
+    assert error.startswith('acklog: ')
+
+
 def test_dead_show_of_what_is_not_dead(scene: Scene) -> None:
     scene.publish('a')
     ran = scene.run('dead', 'show', 'nobody', scene.at(0))

@@ -16,12 +16,12 @@ from acklog.cli.http import (
     yes_option,
 )
 from acklog.cli.output import as_local_time, printable, show_json, show_table
-from acklog.cli.places import ALL, METAVAR, Place, bodies, chosen, name_of, partition_place, place, record_place
+from acklog.cli.places import ALL, METAVAR, NAMING, Place, bodies, chosen, name_of, partition_place, place, record_place
 
 NOUN = 'dead record'
 
 
-@click.group()
+@click.group(epilog=NAMING)
 def dead() -> None:
     """Dead records of a group: list them, look at them, redrive them, discard them."""
 
@@ -35,7 +35,9 @@ def dead() -> None:
 @json_option
 @reaches_http
 def list_(server: HttpServer, group: str, where: Place | None, limit: int, as_json: bool) -> None:
-    """List dead records of GROUP, by topic, partition and offset: when and why each died, and where."""
+    """List dead records of GROUP.
+
+    By topic, partition and offset: when and why each died, and at which member."""
     from acklog.client.http import path_of
 
     topic, partition, *_ = where or ALL
@@ -116,9 +118,9 @@ def redrive(
     yes: bool,
     as_json: bool,
 ) -> None:
-    """Let dead records come again, to this group only, in their order, as if never delivered.
+    """Let dead records come again.
 
-    Asks, unless each offset is named."""
+    To this group only, in their order, as if never delivered. Asks, unless each offset is named."""
     from acklog.client.http import path_of
 
     path = path_of('groups', group, 'dead', 'redrive')
@@ -146,7 +148,9 @@ def discard(
     yes: bool,
     as_json: bool,
 ) -> None:
-    """Be done with dead records: they are settled, and cannot be redriven. Asks, unless --yes."""
+    """Be done with dead records for good.
+
+    They are settled, and cannot be redriven. Asks, unless --yes."""
     from acklog.client.http import path_of
 
     path = path_of('groups', group, 'dead', 'discard')

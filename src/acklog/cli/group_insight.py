@@ -10,7 +10,10 @@ from acklog.cli.http import HttpServer, json_option, reaches_http
 from acklog.cli.output import as_local_time, note, printable, show_json, show_table
 
 
-@click.command(epilog='Examples: acklog group why billing;  acklog group why billing --member worker-1')
+@click.command(
+    short_help='Say why a group gets nothing.',
+    epilog='Examples: acklog group why billing;  acklog group why billing --member worker-1',
+)
 @click.argument('name', metavar='GROUP')
 @click.option('--member', metavar='MEMBER', help='Why this member gets nothing.  [default: any]')
 @json_option
@@ -36,7 +39,9 @@ def _details(each: dict[str, Any]) -> str:
     return f'{each["detail"]} ({members})' if members else str(each['detail'])
 
 
-@click.command(epilog='Example: acklog group status billing --json')
+@click.command(
+    short_help='Show where its records are, and who holds them.', epilog='Example: acklog group status billing --json'
+)
 @click.argument('name', metavar='GROUP')
 @json_option
 @reaches_http

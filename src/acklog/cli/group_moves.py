@@ -21,8 +21,9 @@ def seek_target(text: str) -> dict[str, Any]:
 
 
 @click.command(
+    short_help='Go on from another place in the log.',
     epilog='Examples: acklog group seek billing --to earliest --dry-run;  acklog group seek billing orders --to 2h;  '
-    'acklog group seek billing orders/2 --offset 1000'
+    'acklog group seek billing orders/2 --offset 1000',
 )
 @click.argument('name', metavar='GROUP')
 @click.argument('where', required=False, type=partition_place, metavar='[TOPIC[/PARTITION]]')
@@ -76,7 +77,9 @@ def seek(
         note('nothing was changed: --dry-run')
 
 
-@click.command(epilog='Example: acklog group replay billing orders/2/1000-1099')
+@click.command(
+    short_help='Have settled records again.', epilog='Example: acklog group replay billing orders/2/1000-1099'
+)
 @click.argument('name', metavar='GROUP')
 @click.argument('places', nargs=-1, required=True, type=range_place, metavar='TOPIC/PARTITION/FIRST-LAST...')
 @dry_run_option
@@ -92,7 +95,10 @@ def replay(server: HttpServer, name: str, places: tuple[Place, ...], dry_run: bo
     change(server, what, [(path, body) for body in bodies(places)], dry_run=dry_run, yes=yes, as_json=as_json)
 
 
-@click.command(epilog="Example: acklog group pause billing --reason 'the payment service is down'")
+@click.command(
+    short_help='Deliver nothing until it is resumed.',
+    epilog="Example: acklog group pause billing --reason 'the payment service is down'",
+)
 @click.argument('name', metavar='GROUP')
 @click.option('--reason', metavar='TEXT', help='Shown to whoever asks why nothing comes.')
 @json_option

@@ -118,6 +118,10 @@ class Change:
     owner: str
     always_ask: bool = False
 
+    def report(self, records: int, *, dry_run: bool = False) -> str:
+        """What was done, or would be."""
+        return f'{count(records, self.noun)} of {self.owner} {"would be " if dry_run else ""}{self.done}'
+
 
 Request = tuple[str, dict[str, Any]]  # a path and the body for it
 
@@ -128,20 +132,31 @@ def change(
     """Ask, saying how many records it is, where it has to be asked; then do it and report."""
     wanted = list(requests)
     client = server.client()
-
-    def total(*, dry: bool) -> tuple[int, int]:
-        answers = [client.post(path, {**body, 'dry_run': dry}) for path, body in wanted]
-        return sum(answer['records'] for answer in answers), sum(answer['pending'] for answer in answers)
-
     named = all('offsets' in body for _, body in wanted)
     if not (yes or dry_run) and (what.always_ask or not named):
-        number, _ = total(dry=True)
+        number, _ = _ask(client, wanted, what, dry_run=True)
         if number:
             confirm(f'{what.verb} {count(number, what.noun)} of {what.owner}?', yes)
-    number, pending = total(dry=dry_run)
+    number, pending = _ask(client, wanted, what, dry_run=dry_run)
     if as_json:
         show_json({'records': number, 'pending': pending, 'dry_run': dry_run})
         return
-    would = 'would be ' if dry_run else ''
     later = f', {pending:,} of them later, at the rate asked for' if pending else ''
-    note(f'{count(number, what.noun)} of {what.owner} {would}{what.done}{later}')
+    note(what.report(number, dry_run=dry_run) + later)
+
+
+def _ask(client: HttpClient, requests: Iterable[Request], what: Change, *, dry_run: bool) -> tuple[int, int]:
+    """Records that were or would be changed, how many of these come later. What was done before an error is said."""
+    from acklog.client.errors import ClientError
+
+    records = pending = 0
+    for path, body in requests:
+        try:
+            answer = client.post(path, {**body, 'dry_run': dry_run})
+        except ClientError:
+            if records and not dry_run:
+                note(f'{what.report(records)}; then:')
+            raise
+        records += answer['records']
+        pending += answer['pending']
+    return records, pending

@@ -13,6 +13,10 @@ from typing import Any, NamedTuple
 import click
 
 METAVAR = 'TOPIC[/PARTITION[/OFFSETS]]'
+NAMING = (
+    'Records are named as tables show them: orders (all of a topic), orders/2, orders/2/1042, orders/2/1000-1099, '
+    'orders/2/3,5,9-12.'
+)
 
 _SUBSCRIBED = re.compile(r'([^/\[\]]+)\[(\d+)\](?:@(.+))?')
 _RANGE = re.compile(r'(\d*)-(\d*)')

@@ -26,7 +26,9 @@ def record() -> None:
 @json_option
 @reaches_http
 def show(server: HttpServer, where: Place, only_value: bool, as_json: bool) -> None:
-    """Show a record, and its state in every group: attempts, who holds it, when it comes again, why it failed."""
+    """Show a record, and its state in every group.
+
+    Attempts, who holds it and until when, when it comes again, why it failed or died."""
     if only_value and as_json:
         raise click.UsageError('Either --value or --json.')
     found = fetch(server, where)

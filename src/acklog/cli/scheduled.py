@@ -19,7 +19,7 @@ from acklog.cli.http import (
     yes_option,
 )
 from acklog.cli.output import as_local_time, show_json, show_table
-from acklog.cli.places import METAVAR, Place, bodies, name_of, partition_place, place
+from acklog.cli.places import METAVAR, NAMING, Place, bodies, name_of, partition_place, place
 from acklog.cli.times import WHEN, instant_ahead
 
 NOUN = 'scheduled record'
@@ -27,7 +27,7 @@ NOUN = 'scheduled record'
 group_option = click.option('--group', metavar='GROUP', help='Only for this group.  [default: for all]')
 
 
-@click.group()
+@click.group(epilog=NAMING)
 def scheduled() -> None:
     """Records published for later whose time has not come: list, cancel and move them."""
 
@@ -41,7 +41,9 @@ def scheduled() -> None:
 @json_option
 @reaches_http
 def list_(server: HttpServer, where: Place, group: str | None, limit: int, as_json: bool) -> None:
-    """List records of a topic that were published for later, by partition and offset."""
+    """List records that were published for later.
+
+    By partition and offset."""
     from acklog.client.http import path_of
 
     assert where.topic is not None
@@ -64,7 +66,9 @@ def list_(server: HttpServer, where: Place, group: str | None, limit: int, as_js
 def cancel(
     server: HttpServer, places: tuple[Place, ...], group: str | None, dry_run: bool, yes: bool, as_json: bool
 ) -> None:
-    """Never deliver records that were published for later. Asks, unless --yes."""
+    """Never deliver them.
+
+    Records that were published for later, and whose time has not come. Asks, unless --yes."""
     what = Change('Cancel', 'cancelled', NOUN, _owner(places, group), always_ask=True)
     change(server, what, _requests('cancel', places, group), dry_run=dry_run, yes=yes, as_json=as_json)
 
@@ -91,7 +95,9 @@ def move(
     yes: bool,
     as_json: bool,
 ) -> None:
-    """Deliver records that were published for later at another time. Asks, unless each offset is named."""
+    """Deliver them at another time.
+
+    Records that were published for later, and whose time has not come. Asks, unless each offset is named."""
     time = as_local_time(due)
     what = Change(f'Move to {time}', f'moved to {time}', NOUN, _owner(places, group))
     requests = _requests('move', places, group, due_ms=due)

@@ -16,13 +16,13 @@ from acklog.cli.http import (
     yes_option,
 )
 from acklog.cli.output import as_local_time, show_json, show_table
-from acklog.cli.places import ALL, METAVAR, Place, bodies, chosen, name_of, partition_place, place
+from acklog.cli.places import ALL, METAVAR, NAMING, Place, bodies, chosen, name_of, partition_place, place
 from acklog.cli.times import WHEN, instant_ahead
 
 NOUN = 'waiting record'
 
 
-@click.group()
+@click.group(epilog=NAMING)
 def waiting() -> None:
     """Records that wait for a time: list them, deliver them now, move them, give them up."""
 
@@ -36,7 +36,9 @@ def waiting() -> None:
 @json_option
 @reaches_http
 def list_(server: HttpServer, group: str, where: Place | None, limit: int, as_json: bool) -> None:
-    """List records of GROUP that wait, by topic, partition and offset."""
+    """List records of GROUP that wait.
+
+    By topic, partition and offset."""
     from acklog.client.http import path_of
 
     topic, partition, *_ = where or ALL
@@ -67,7 +69,9 @@ def now(
     yes: bool,
     as_json: bool,
 ) -> None:
-    """Deliver records that wait now. Asks, unless each offset is named."""
+    """Deliver records that wait now.
+
+    Asks, unless each offset is named."""
     from acklog.client.http import path_of
 
     path = path_of('groups', group, 'waiting', 'now')
@@ -100,7 +104,9 @@ def move(
     yes: bool,
     as_json: bool,
 ) -> None:
-    """Deliver records that wait at another time. Asks, unless each offset is named."""
+    """Deliver records that wait at another time.
+
+    Asks, unless each offset is named."""
     from acklog.client.http import path_of
 
     path = path_of('groups', group, 'waiting', 'move')
@@ -126,7 +132,9 @@ def discard(
     yes: bool,
     as_json: bool,
 ) -> None:
-    """Give up records that wait: they are dead then, and may be redriven. Asks, unless --yes."""
+    """Give up records that wait.
+
+    They are dead then, and may be redriven. Asks, unless --yes."""
     from acklog.client.http import path_of
 
     path = path_of('groups', group, 'waiting', 'discard')
