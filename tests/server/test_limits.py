@@ -26,7 +26,9 @@ kept: list[asyncio.StreamWriter] = []
 
 
 async def test_connections_are_bounded(tmp_path: Path) -> None:
-    settings = Settings({'data': str(tmp_path / 'data'), 'listen': '127.0.0.1:0', 'http': 'off', 'max.connections': '2'})
+    settings = Settings(
+        {'data': str(tmp_path / 'data'), 'listen': '127.0.0.1:0', 'http': 'off', 'max.connections': '2'}
+    )
     server = await Server.open(settings)
     try:
         assert [await is_let_in(server) for _ in range(3)] == [True, True, False]

@@ -149,9 +149,11 @@ class Server:
         if self.http is not None:
             closing.append(self.http.close(GRACE_S))
         await asyncio.gather(*closing)
-        await self.broker.close()
-        await self._directory.close()
-        self._timer.stop()
+        try:
+            await self.broker.close()
+        finally:
+            self._timer.stop()
+            await self._directory.close()
 
 
 def _told(host: str, bound: Sequence[socket.socket], advertise: tuple[str, int] | None) -> tuple[str, int]:
