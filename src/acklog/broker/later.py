@@ -17,7 +17,7 @@ from pyroaring import BitMap64
 
 from acklog.broker.api import Refused
 from acklog.core.acquire import Batch, LogBatch
-from acklog.core.schedule import BLOCK, Event, Looks, Schedule
+from acklog.core.schedule import Event, Looks, Schedule
 from acklog.errors import CorruptBatch, LogError
 from acklog.log.seam import Appended, Durability
 from acklog.wire import deliver_at
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from acklog.broker.partition import Partition
     from acklog.broker.scheduled import Scheduled
 
+AT_A_TIME = 1000  # records that are passed over in one go
 CHECKPOINT_BYTES = 4 << 20  # of records looked into, that a start would have to look into again
 
 
@@ -144,7 +145,7 @@ class Later:
         later, missing = schedule.for_group(group, first, first, now)
         if not later and not missing:
             return None
-        last = min(first + BLOCK, stop) - 1
+        last = min(first + AT_A_TIME, stop) - 1
         later, missing = schedule.for_group(group, first, last, now)
         end = first
         while end <= last and (end in missing or later.get(end, now) > now):
