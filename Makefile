@@ -62,7 +62,7 @@ crash: venv  ## kill -9 of a server under load, again and again: make crash ROUN
 conformance: venv  ## outside clients' suites: make conformance SUITES=folder [BOOTSTRAP=host:port] [NAMES=...]
 	@test -n '$(SUITES)' || { \
 		echo 'usage: make conformance SUITES=folder [BOOTSTRAP=host:port] [NAMES="confluent-share kafka-python"]' >&2; exit 2; }
-	$(BIN)/python -m acklog.testing.conformance --suites '$(SUITES)' \
+	$(BIN)/python -m acklog.testing.conformance --suites '$(SUITES)' --allowed conformance/allowed.txt \
 		$(if $(BOOTSTRAP),--bootstrap '$(BOOTSTRAP)') $(NAMES)
 
 docs: venv  ## build the documentation into site/, strictly

@@ -74,6 +74,13 @@ def test_what_is_allowed_not_to_pass_is_counted(
     assert 'allowed not to pass, and passes: t.py::passes' in said
 
 
+def test_what_is_left_out_is_not_run(suites: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    run(suites, '--allowed', listing(tmp_path, '[left out: it crashes]\none t.py::crashes\n'))
+    said = capfd.readouterr().out
+    assert 'ran: --deselect=t.py::crashes' in said
+    assert 'passes: t.py::crashes' not in said
+
+
 def test_only_the_tests_that_a_file_names(suites: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     run(suites, '--tests', listing(tmp_path, 'one t.py::b\none t.py::c\n'))
     assert 'ran: t.py::b t.py::c' in capfd.readouterr().out
