@@ -264,7 +264,6 @@ def main() -> None:
             take_stock(options.address, options.records, options.file)
         else:
             asyncio.run(take(options.address, options.records, options.file))
-            print(f"taker {time.process_time():.2f} s cpu", file=sys.stderr)
     else:
         folder = Path(tempfile.mkdtemp(prefix='acklog-lateness-'))
         try:
