@@ -160,6 +160,12 @@ class ShareDelivery:
             while position < stop:
                 if left <= 0 and pieces:
                     return pieces
+                kept = None if reservation.tail == first else self._excerpts.find(self.key, position)
+                if kept is not None and position >= self.partition.log.start:
+                    pieces.append(Piece(*kept))
+                    position = kept[0].last + 1
+                    left -= kept[0].size
+                    continue
                 read = await self.partition.log.read(position, max(left, 1), up_to=stop)
                 if not read.data:
                     break

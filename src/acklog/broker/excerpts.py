@@ -4,13 +4,15 @@ Records that were published together need not be delivered together: those that 
 time, mostly come one by one. To send the whole batch for each costs its bytes over and over, here and at the client,
 which must read them all.
 
-Strategy: where the records of a batch begin is remembered for the batches that were needed last (4 bytes a record), so
-that each batch is walked through once while its records come one after the other.
+Strategy: batches of which excerpts were needed last are kept, and where each of their records begins (4 bytes a
+record), so that a batch is read and walked through once while its records come one after the other. They are few
+megabytes, of all partitions together; what is in a log never changes, so nothing has to be thrown out but for room.
 """
 
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_right, insort
 from collections.abc import Sequence
 
 from acklog.broker.journal_format import ShareKey
@@ -18,21 +20,45 @@ from acklog.errors import CorruptBatch
 from acklog.wire.excerpt import excerpt, starts
 from acklog.wire.record_batch import COMPRESSION_MASK, Span
 
-BatchKey = tuple[bytes, int, int]  # topic id, partition, base offset
-
 SMALL = 512  # bytes; a batch up to that is sent whole
 PART = 4  # an excerpt is made when at most every so many-th record is wanted
-REMEMBERED = 2_000_000  # records
+ROOM = 32 << 20  # bytes that are kept
+LARGE = ROOM // 16  # bytes; of such a batch only the places are kept
+
+
+class Kept:
+    """A batch, and where its records begin. `span` is within `data`; no `data`: it was too large to be kept."""
+
+    __slots__ = ('data', 'places', 'size', 'span')
+
+    def __init__(self, span: Span, data: memoryview, places: array[int]) -> None:
+        keep = span.size < LARGE
+        self.span = span._replace(position=0)
+        self.data = memoryview(bytes(data[span.position : span.position + span.size])) if keep else None
+        self.places = places
+        self.size = len(places) * places.itemsize + (span.size if keep else 0)
 
 
 class Excerpts:
-    """Makes excerpts, and remembers where records begin."""
+    """Makes excerpts, and keeps what they are made of."""
 
-    __slots__ = ('_count', '_places')
+    __slots__ = ('_bases', '_kept', '_size')
 
     def __init__(self) -> None:
-        self._places: dict[BatchKey, array[int]] = {}  # the one that was needed last is at the end
-        self._count = 0
+        self._kept: dict[tuple[bytes, int, int], Kept] = {}  # by base offset too; the one needed last is at the end
+        self._bases: dict[tuple[bytes, int], list[int]] = {}  # of each partition, in order
+        self._size = 0
+
+    def find(self, key: ShareKey, offset: int) -> tuple[Span, memoryview] | None:
+        """The batch that holds `offset`, if it is kept."""
+        bases = self._bases.get(key[1:])
+        if bases is None:
+            return None
+        at = bisect_right(bases, offset) - 1
+        if at < 0:
+            return None
+        kept = self._kept[key.topic, key.partition, bases[at]]
+        return None if kept.data is None or kept.span.last < offset else (kept.span, kept.data)
 
     def of(self, key: ShareKey, span: Span, data: memoryview, wanted: Sequence[tuple[int, int]]) -> bytes | None:
         """The records `wanted` (ranges of offsets within the batch, in order); None where the whole batch should be
@@ -41,15 +67,23 @@ class Excerpts:
         count = last - first + 1
         if attributes & COMPRESSION_MASK or PART * sum(b - a + 1 for a, b in wanted) > count:
             return None
-        batch = (key.topic, key.partition, first)
-        places = self._places.pop(batch, None)
-        if places is None:
+        name = (key.topic, key.partition, first)
+        kept = self._kept.pop(name, None)
+        if kept is None:
             try:
-                places = starts(data[position : position + size], count)
+                kept = Kept(span, data, starts(data[position : position + size], count))
             except CorruptBatch:
                 return None
-            self._count += count
-        self._places[batch] = places
-        while self._count > REMEMBERED and len(self._places) > 1:
-            self._count -= len(self._places.pop(next(iter(self._places)))) - 1
-        return excerpt(data, span, places, [each for a, b in wanted for each in range(a - first, b - first + 1)])
+            self._size += kept.size
+            insort(self._bases.setdefault(name[:2], []), first)
+        self._kept[name] = kept
+        while self._size > ROOM and len(self._kept) > 1:
+            self._drop(next(iter(self._kept)))
+        return excerpt(data, span, kept.places, [each for a, b in wanted for each in range(a - first, b - first + 1)])
+
+    def _drop(self, name: tuple[bytes, int, int]) -> None:
+        self._size -= self._kept.pop(name).size
+        bases = self._bases[name[:2]]
+        del bases[bisect_right(bases, name[2]) - 1]
+        if not bases:
+            del self._bases[name[:2]]
