@@ -72,6 +72,26 @@ async def test_a_subscription_keeps_what_it_holds(server: ServerProcess) -> None
         assert [(part.start, part.lag) for part in await client.admin.lag('g')] == [(6, 0)]
 
 
+async def test_what_was_decided_while_nobody_answered_is_told_later(server: ServerProcess) -> None:
+    async with Client(server.address) as client:
+        await client.admin.create_topic('t', partitions=1)
+        await client.admin.alter_group_configs('g', {'share.auto.offset.reset': 'earliest'})
+        await publish(client, 't', b'0', b'1')
+        async with client.subscribe('g', ['t']) as subscription:
+            first, second = await take(subscription, 2)
+            server.kill()
+            first.accept()
+            second.release(after=3600)
+            for _ in range(3):
+                await asyncio.sleep(0.15)  # the decisions are sent by themselves meanwhile, in vain
+                with pytest.raises((Unreachable, Disconnected)):
+                    await subscription.flush()
+            await asyncio.to_thread(server.start)
+            await subscription.flush()
+            assert await subscription.poll(0.3) == []
+        assert [(part.start, part.lag) for part in await client.admin.lag('g')] == [(1, 1)]
+
+
 async def test_a_poll_waits_through_a_restart(server: ServerProcess) -> None:
     async with Client(server.address) as client:
         await client.admin.create_topic('t', partitions=1)

@@ -79,3 +79,12 @@ def test_what_came_with_different_fetches_is_told_apart() -> None:
 )
 def test_without(ranges: list[tuple[int, int]], offsets: list[int], left: list[tuple[int, int]]) -> None:
     assert without(ranges, offsets) == left
+
+
+def test_what_could_not_be_told_keeps_its_time_and_its_words() -> None:
+    held = holding(1, 2, 3)
+    held.decide(1, RELEASE, None, 7000, 'busy')
+    held.decide(2, RELEASE, 5)
+    held.decide(3, ACCEPT)
+    held.put_back(held.take())
+    assert told(held) == [(1, 1, R, None, 7000, 'busy'), (2, 2, R, 5), (3, 3, A, None)]

@@ -101,7 +101,7 @@ class ShareLink:
                 return
             try:
                 await self._tell_all()
-                await self._send_acks(self.session.acknowledge(close=True))
+                await self._send_acks(close=True)
             except PASSING:
                 self.session.lost(ErrorCode.NETWORK_EXCEPTION)
 
@@ -197,11 +197,11 @@ class ShareLink:
 
     async def _tell_all(self) -> None:
         while self.session.has_decisions and self.session.epoch != OPEN:
-            await self._send_acks(self.session.acknowledge())
+            await self._send_acks()
 
-    async def _send_acks(self, request: share_acknowledge.Request) -> None:
-        connection = await self.connection()
-        answer = await self._ask(connection, _acknowledge(request))
+    async def _send_acks(self, *, close: bool = False) -> None:
+        connection = await self.connection()  # before the decisions are taken: without one they stay to be told
+        answer = await self._ask(connection, _acknowledge(self.session.acknowledge(close=close)))
         if not self.session.advanced(answer.error_code, answer.error_message):
             return
         for topic in answer.topics:
@@ -212,7 +212,7 @@ class ShareLink:
     async def _ask(self, connection: Connection, call: Call[T], wait: float = 0.0) -> T:
         try:
             return await connection.call(call, self._cluster.timeout + wait)
-        except PASSING:
+        except (*PASSING, asyncio.CancelledError):
             self.session.unanswered()
             raise
 

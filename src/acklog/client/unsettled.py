@@ -99,8 +99,10 @@ class Unsettled:
             if types[0] == GAP:
                 self.gaps.append((first, last, taken))
                 continue
+            after, words = (batch[4], batch[5]) if len(batch) == 6 else (None, None)
+            decision = Decision(types[0], release_at, taken, after, words)
             for offset in range(first, last + 1):
-                self.decided.setdefault(offset, Decision(types[0], release_at, taken))
+                self.decided.setdefault(offset, decision)
 
 
 def joined(ranges: Sequence[tuple[int, int, Decision]]) -> list[Told]:
