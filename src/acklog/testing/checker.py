@@ -53,6 +53,7 @@ class Checker:
             'accepted': self._on_accepted,
             'releasing': self._on_releasing,
             'released': self._on_released,
+            'rejecting': self._on_releasing,
             'refused': self._on_refused,
             'damaged': self._on_damaged,
         }

@@ -24,6 +24,8 @@ What = Literal[
     'accepted',  # subscriber: the client reported that these are signed off
     'releasing',  # subscriber: is about to give these back
     'released',  # subscriber: the client reported that these are given back
+    'rejecting',  # subscriber: is about to say that nobody can process these
+    'rejected',  # subscriber: the client reported that these are dead
     'unsure',  # subscriber: the client reported an error for these: signed off, given back, or neither
     'refused',  # subscriber: the server said that these are not this member's any more
     'damaged',  # subscriber: records whose content is not what was published
@@ -32,7 +34,8 @@ What = Literal[
 
 
 class Entry(NamedTuple):
-    """One line. `records` are numbers of records; `offsets` and `deliveries` go with them where they are known."""
+    """One line. `records` are numbers of records; `offsets` and `deliveries` go with them where they are known. `dues`:
+    when released ones were told to come again, in the time of `at`."""
 
     what: What
     at: float  # s, monotonic
@@ -41,6 +44,7 @@ class Entry(NamedTuple):
     offsets: Sequence[int] = ()
     deliveries: Sequence[int] = ()
     words: str = ''
+    dues: Sequence[float] = ()
 
 
 class Diary:
@@ -59,9 +63,11 @@ class Diary:
         offsets: Sequence[int] = (),
         deliveries: Sequence[int] = (),
         words: str = '',
+        dues: Sequence[float] = (),
     ) -> None:
         """Add a line; `at` is now when not given."""
-        entry = (what, time.monotonic() if at is None else at, partition, records, offsets, deliveries, words)
+        at = time.monotonic() if at is None else at
+        entry = Entry(what, at, partition, records, offsets, deliveries, words, dues)
         os.write(self._file, json.dumps(entry, separators=(',', ':')).encode() + b'\n')
 
     def close(self) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO
 
 from acklog.testing.checker import Checker
-from acklog.testing.diary import DiaryReader
+from acklog.testing.diary import DiaryReader, Entry
 from acklog.testing.stock_client import configure_group, create_topic
 
 PUBLISHER_STRIDE = 1_000_000_000  # publisher n numbers its records from n times this
@@ -57,9 +57,11 @@ class Worker:
 class Load:
     """The workers of one run against the server at `address`. As a context it leaves none of them behind."""
 
-    def __init__(self, plan: Plan, address: str, folder: Path) -> None:
+    def __init__(self, plan: Plan, address: str, folder: Path, history: list[tuple[str, Entry]] | None = None) -> None:
+        """`history`: where all that the workers write down is kept, for who wants it after the run."""
         self.plan, self.address, self.folder = plan, address, folder
         self.checker = Checker()
+        self._history = history
         self.publishers: list[Worker] = []
         self.subscribers: list[Worker] = []
         self.trouble: list[str] = []  # what the workers' clients complained about
@@ -89,12 +91,13 @@ class Load:
         for index in range(self.plan.publishers):
             self._add_publisher(index)
 
-    def add_subscriber(self) -> Worker:
+    def add_subscriber(self, kind: str = 'subscriber', options: Sequence[object] = ()) -> Worker:
+        """Start one more; `kind`: the module that it runs, with these `options` beside those of the plan."""
         self._names += 1
         plan = self.plan
-        options = ['--group', plan.group, '--batch', plan.batch, '--work-ms', plan.work_ms, '--release', plan.release]
-        options += ['--seed', plan.seed + self._names]
-        worker = self._start('subscriber', f'subscriber-{self._names}', options)
+        given = ['--group', plan.group, '--batch', plan.batch, '--work-ms', plan.work_ms, '--release', plan.release]
+        given += ['--seed', plan.seed + self._names, *options]
+        worker = self._start(kind, f'subscriber-{self._names}', given)
         self.subscribers.append(worker)
         return worker
 
@@ -149,6 +152,8 @@ class Load:
         entries = worker.diary.read()
         self.trouble.extend(f'{worker.name}: {entry.words}' for entry in entries if entry.what == 'trouble')
         self.checker.feed(worker.name, entries)
+        if self._history is not None:
+            self._history.extend((worker.name, entry) for entry in entries)
 
     def until(self, done: Callable[[], bool], timeout_s: float) -> bool:
         """Watch until `done()`; False when that takes longer than `timeout_s`."""
