@@ -31,12 +31,18 @@ class Published(NamedTuple):
     timestamp: int  # ms since 1970, as stored
 
 
-class Waiting(NamedTuple):
-    """Records that wait to be sent together, and who is told where the first of them went."""
+Record = record_batch.NewRecord | record_batch.Plain | bytes
 
-    records: Sequence[record_batch.NewRecord | bytes]  # one or more
+
+@dataclass(slots=True, eq=False)
+class Waiting:
+    """Records that wait to be sent together. `futures`: who is told where each of them went, or, where there is one for
+    all, where the first of them went. Kept as lists, since the garbage collector looks at each object of its own."""
+
+    records: list[Record]
     size: int
-    future: asyncio.Future[Published]
+    futures: list[asyncio.Future[Published]]
+    one_for_all: bool
 
 
 @dataclass(slots=True, eq=False)
@@ -81,7 +87,21 @@ class Outbox:
         """More records; whether none were waiting before, so that `since` is to be set."""
         first = not self._waiting
         self._waiting.append(waiting)
-        self.bytes += waiting[1]
+        self.bytes += waiting.size
+        return first
+
+    def add_one(self, record: Record, size: int, future: asyncio.Future[Published], most: int) -> bool:
+        """As `add`, of one record. Up to `most` bytes of those wait as one."""
+        self.bytes += size
+        if self._waiting:
+            last = self._waiting[-1]
+            if not last.one_for_all and last.size + size <= most:
+                last.records.append(record)
+                last.futures.append(future)
+                last.size += size
+                return False
+        first = not self._waiting
+        self._waiting.append(Waiting([record], size, [future], False))
         return first
 
     def due(self, linger: float, batch_bytes: int) -> float:

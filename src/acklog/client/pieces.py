@@ -10,7 +10,7 @@ import random
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from acklog.client.outbox import Published
+from acklog.client.outbox import Published, Record
 from acklog.wire.record_batch import NewRecord
 
 OVERHEAD = 12  # bytes that a record takes in a batch besides key, value and headers, roughly
@@ -21,7 +21,7 @@ class Piece:
     """Records for one partition. `places`: which of all the records they are."""
 
     partition: int
-    records: list[NewRecord | bytes] = field(default_factory=list)
+    records: list[Record] = field(default_factory=list)
     places: list[int] = field(default_factory=list)
     size: int = 0
 
@@ -78,8 +78,8 @@ def in_order(pieces: Sequence[Piece], published: Sequence[Published]) -> list[Pu
     for piece, (topic, partition, offset, timestamp) in zip(pieces, published, strict=True):
         step = 0 if offset < 0 else 1
         for place, record in zip(piece.places, piece.records, strict=True):
-            own = timestamp if isinstance(record, bytes) or record.timestamp is None else record.timestamp
-            places[place] = Published(topic, partition, offset, own)
+            own = None if isinstance(record, bytes) else record[3]
+            places[place] = Published(topic, partition, offset, timestamp if own is None else own)
             offset += step
     return places  # type: ignore[return-value]  # none is left empty
 

@@ -147,11 +147,14 @@ class Producer:
             headers = [*headers, (deliver_at_header.NAME, deliver_at_header.text(instant(deliver_at)))]
         place = self._cluster.topics.get(topic) or await self._cluster.topic(topic, create=self._create_topics)
         when = time.time_ns() // 1_000_000 if timestamp is None else timestamp
-        record = _new_record(NewRecord, (key, value, headers, when))
         size = RECORD_OVERHEAD + _bytes_of(key, value, headers)
         if self._held and self._held + size > self._buffer_bytes:
             await self._wait_for_room(size)
-        return self._put(topic, self._choose(topic, key, partition, place.leaders), (record,), size)
+        index = self._choose(topic, key, partition, place.leaders)
+        future: asyncio.Future[Published] = asyncio.get_running_loop().create_future()
+        self._held += size
+        self._sender.put_one(topic, index, (key, value, headers, when), size, future)
+        return future
 
     async def publish_all(
         self, topic: str, records: Iterable[bytes | NewRecord], *, partition: int | None = None
@@ -175,7 +178,7 @@ class Producer:
         for piece in pieces.cut(records):
             if self._held and self._held + piece.size > self._buffer_bytes:
                 await self._wait_for_room(piece.size)
-            futures.append(self._put(topic, piece.partition, piece.records, piece.size))
+            futures.append(self._put(topic, piece))
             taken.append(piece)
         try:
             return in_order(taken, [await future for future in futures])
@@ -203,12 +206,10 @@ class Producer:
             await self._room.wait()
         self._check_open()
 
-    def _put(
-        self, topic: str, index: int, records: Sequence[NewRecord | bytes], size: int
-    ) -> asyncio.Future[Published]:
+    def _put(self, topic: str, piece: Piece) -> asyncio.Future[Published]:
         future: asyncio.Future[Published] = asyncio.get_running_loop().create_future()
-        self._held += size
-        self._sender.put(topic, index, Waiting(records, size, future))
+        self._held += piece.size
+        self._sender.put(topic, piece.partition, Waiting(piece.records, piece.size, [future], True))
         return future
 
     async def flush(self) -> None:
@@ -252,9 +253,6 @@ class Producer:
         self._room.set()
         if not self._held:
             self._settled.set()
-
-
-_new_record = tuple.__new__  # makes one in half the time
 
 
 def _bytes_of(key: bytes | None, value: bytes | None, headers: Sequence[tuple[str, bytes | None]]) -> int:

@@ -34,7 +34,7 @@ from acklog.client.errors import (
     error_code,
     refusal,
 )
-from acklog.client.outbox import Identity, Outbox, Published, Waiting
+from acklog.client.outbox import Identity, Outbox, Published, Record, Waiting
 from acklog.client.retry import Backoff
 from acklog.errors import AcklogError
 from acklog.wire import produce
@@ -83,10 +83,24 @@ class Sender:
 
     def put(self, topic: str, index: int, waiting: Waiting) -> None:
         """More to be sent."""
+        outbox = self._outbox(topic, index)
+        self._added(outbox, outbox.add(waiting))
+
+    def put_one(self, topic: str, index: int, record: Record, size: int, future: asyncio.Future[Published]) -> None:
+        """One more record to be sent."""
+        outbox = self._outboxes.get((topic, index)) or self._outbox(topic, index)
+        first = outbox.add_one(record, size, future, self._batch_bytes)
+        if first or outbox.bytes >= self._batch_bytes:
+            self._added(outbox, first)
+
+    def _outbox(self, topic: str, index: int) -> Outbox:
         outbox = self._outboxes.get((topic, index))
         if outbox is None:
             outbox = self._outboxes[topic, index] = Outbox(topic, index)
-        if outbox.add(waiting):
+        return outbox
+
+    def _added(self, outbox: Outbox, first: bool) -> None:
+        if first:
             outbox.since = asyncio.get_running_loop().time()
             if outbox.batch is None:
                 self._active.add(outbox)
@@ -255,14 +269,16 @@ class Sender:
             return
         assert outbox.batch is not None
         made, size = outbox.batch.timestamp, 0
-        for records, its_size, future in outbox.settle():
-            first = records[0]
-            stored = made if isinstance(first, bytes) or first.timestamp is None else first.timestamp
-            if not future.done():
-                when = stored if answer.append_time < 0 else answer.append_time
-                future.set_result(Published(outbox.topic, outbox.index, base, when))
-            base = base if base < 0 else base + len(records)
-            size += its_size
+        for waiting in outbox.settle():
+            offset = base
+            for record, future in zip(waiting.records, waiting.futures, strict=False):
+                if not future.done():
+                    own = None if isinstance(record, bytes) else record[3]
+                    when = (made if own is None else own) if answer.append_time < 0 else answer.append_time
+                    future.set_result(Published(outbox.topic, outbox.index, offset, when))
+                offset += 0 if offset < 0 else 1
+            base += 0 if base < 0 else len(waiting.records)
+            size += waiting.size
         self._settled(size, None)
 
     def _again(self, outbox: Outbox, error: AcklogError) -> None:
@@ -282,9 +298,10 @@ class Sender:
 
     def _fail(self, records: Sequence[Waiting], error: Exception) -> None:
         for waiting in records:
-            if not waiting.future.done():
-                waiting.future.set_exception(error)
-                waiting.future.exception()  # `flush` raises it, for those who do not look at each future
+            for future in waiting.futures:
+                if not future.done():
+                    future.set_exception(error)
+                    future.exception()  # `flush` raises it, for those who do not look at each future
             self._settled(waiting.size, error)
 
     # --- errands

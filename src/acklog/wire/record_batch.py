@@ -29,6 +29,7 @@ from acklog.errors import BatchTooLarge, CorruptBatch, UnsupportedFormat
 from acklog.wire import compression as _compression
 from acklog.wire.primitives import Buffer
 from acklog.wire.records import NewRecord as NewRecord
+from acklog.wire.records import Plain as Plain
 from acklog.wire.records import Record as Record
 from acklog.wire.records import Row as Row
 from acklog.wire.records import pack, rows
@@ -224,7 +225,7 @@ def _seal(data: bytearray | memoryview, position: int, size: int) -> None:
 
 
 def build(
-    records: Iterable[NewRecord | tuple[bytes | None, bytes | None] | bytes],
+    records: Iterable[NewRecord | Plain | tuple[bytes | None, bytes | None] | bytes],
     *,
     timestamp: int,
     base_offset: int = 0,

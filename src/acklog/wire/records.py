@@ -34,9 +34,10 @@ class NewRecord(NamedTuple):
 
 
 Bare = tuple[bytes | None, bytes | None]  # key and value
+Plain = tuple[bytes | None, bytes | None, Sequence[tuple[str, bytes | None]], int | None]  # as `NewRecord`
 
 
-def pack(records: Iterable[NewRecord | Bare | bytes], timestamp: int) -> tuple[bytes, int, int]:
+def pack(records: Iterable[NewRecord | Plain | Bare | bytes], timestamp: int) -> tuple[bytes, int, int]:
     """(bytes, number of records, latest timestamp) of records one after the other.
 
     `timestamp`: the batch's, and that of the records that have none; bytes are a value without a key. Raises
@@ -54,7 +55,8 @@ def pack(records: Iterable[NewRecord | Bare | bytes], timestamp: int) -> tuple[b
         if type(record) is bytes:
             key, value, headers, when = None, record, (), timestamp
         else:
-            key, value, headers, own = record if type(record) is NewRecord else NewRecord(*record)
+            full: Plain = record if len(record) == 4 else NewRecord(*record)  # type: ignore[assignment]
+            key, value, headers, own = full
             when = timestamp if own is None else own
         if when != before:
             before, since = when, _varint(when - timestamp)
