@@ -191,7 +191,8 @@ REFUSED = [
     (GROUP, 'g', [('share.isolation.level', 'x')], Code.INVALID_CONFIG, 'Invalid value x for configuration'),
     (GROUP, 'g', [('foo', 'bar')], Code.INVALID_CONFIG, 'Unknown group config name: foo'),
     (GROUP, 'g', [('acklog.retry.backoff', 'x')], Code.INVALID_CONFIG, "'fixed:10s'"),
-    (GROUP, 'g', [('errors.deadletterqueue.topic.name', 'd')], Code.INVALID_CONFIG, 'stay in the log as dead records'),
+    (GROUP, 'g', [('errors.deadletterqueue.topic.name', 'd')], Code.INVALID_CONFIG, "does not begin with 'dlq.'"),
+    (GROUP, 'g', [('errors.deadletterqueue.topic.name', '__d')], Code.INVALID_CONFIG, "acklog's own logs"),
     (
         GROUP,
         'g',

@@ -42,7 +42,7 @@ def test_every_default_is_allowed(table: Table) -> None:
         ('group', 'share.auto.offset.reset', 'by_duration:PT1H', 'by_duration:PT1H'),
         ('group', 'share.delivery.count.limit', '-1', '-1'),
         ('group', 'acklog.retry.backoff', 'exponential:1s..10m~20%', 'exponential:1s..10m~20%'),
-        ('group', 'errors.deadletterqueue.topic.name', '', ''),
+        ('group', 'errors.deadletterqueue.topic.name', 'dlq.orders', 'dlq.orders'),
         ('broker', 'num.partitions', '+7', '7'),
     ],
 )
@@ -75,7 +75,6 @@ def test_accepted(table: str, name: str, text: str, stored: str) -> None:
         ('group', 'share.delivery.count.limit', '0', 'from 1 to 32767'),
         ('group', 'share.isolation.level', 'x', 'read_committed, read_uncommitted'),
         ('group', 'acklog.retry.backoff', 'often', 'exponential:'),
-        ('group', 'errors.deadletterqueue.topic.name', 'dlq', 'does not write dead letters to a topic yet'),
         ('broker', 'num.partition', '5', 'did you mean num.partitions'),
         ('broker', 'node.id', '1', 'from 0 to 0'),
     ],

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from acklog.broker.api import Caller, Refused
 from acklog.broker.catalog import Catalog, Group
 from acklog.broker.configs import Settings
+from acklog.broker.dead_letters import DeadLetters
 from acklog.broker.deliveries import Deliveries
 from acklog.broker.eager import concurrently
 from acklog.broker.fetch_session import FetchSessions
@@ -62,6 +63,7 @@ class Broker:
         self.partitions: dict[tuple[bytes, int], Partition] = {}
         self.scheduled = Scheduled(self)
         self.pauses = Pauses(self)
+        self.dead_letters = DeadLetters(self)
         self.deliveries = Deliveries(self, journal)
         self.groups = Groups(self)
         self.fetch_sessions = FetchSessions(self.settings.integer('max.incremental.fetch.session.cache.slots'))
@@ -84,6 +86,7 @@ class Broker:
         await broker.pauses.recover()
         await broker.groups.recover()
         broker.retention.start()
+        broker.dead_letters.start()
         return broker
 
     def _configure_journal(self) -> None:
@@ -105,6 +108,7 @@ class Broker:
         """Everything to disk, cleanly; the next open reads no segment."""
         self.stop_waits()
         self.retention.stopped = True
+        await self.dead_letters.close()
         with contextlib.suppress(LogError):  # what could not be written was not answered
             await self.deliveries.journal.close()
         with contextlib.suppress(LogError):  # a start looks further back then

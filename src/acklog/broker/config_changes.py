@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from acklog.broker.api import Refused
 from acklog.broker.catalog import ConfigChange, Group
 from acklog.broker.configs import BROKER, CLUSTER, GROUP, TOPIC, Settings, Table, UnknownConfig, check_together
+from acklog.broker.dead_letter_topic import check_name
 from acklog.broker.topics import reconfigure
 from acklog.errors import ConfigError
 from acklog.wire.error_code import ErrorCode
@@ -59,6 +60,7 @@ async def change_group(broker: Broker, name: str, change: ConfigChange, *, only:
             check_together(Group(name, 0, changed, broker.settings))
         except ConfigError as error:
             raise Refused(ErrorCode.INVALID_CONFIG, f'{error.name} {error.allowed}') from None
+        check_name(broker, name, changed)
         return changed
 
     if only:

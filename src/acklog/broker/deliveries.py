@@ -73,7 +73,8 @@ class Deliveries:
             if self._broker.partition(topic_id, index) is not partition or known is not group:
                 raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, 'the topic or the group was deleted meanwhile')
         locks = max(self._broker.clock() * 1000, self._highest_lock)  # no two of them have the same, not of one
-        state = SharePartition(share_config(group), start, locks=locks)  # that ended and began anew either
+        config = share_config(group, partition.topic_name)
+        state = SharePartition(config, start, locks=locks)  # that ended and began anew either
         self.journal.begin(key, state.snapshot())
         return self._add(key, group, partition, state)
 
@@ -94,6 +95,7 @@ class Deliveries:
         delivery.read_committed = read_committed(group)
         delivery.paused = broker.pauses.of(group) is not None
         delivery.watch = self._watch_of(group)
+        delivery.owes = broker.dead_letters.owe
         self._all[key] = delivery
         self._of_group.setdefault(key.group, {})[key] = delivery
         return delivery
@@ -107,6 +109,7 @@ class Deliveries:
         if not of_group:
             self._of_group.pop(delivery.key.group, None)
         self._highest_lock = max(self._highest_lock, delivery.state.locks)
+        self._broker.dead_letters.forget(delivery)
         delivery.end()
 
     async def delete_group(self, group: Group) -> None:
@@ -133,12 +136,12 @@ class Deliveries:
 
     def reconfigure(self, group: Group) -> None:
         """The group's config has changed: locks given from now on, and failures from now on, follow it."""
-        config = share_config(group)
         for delivery in self.of_group(group.id):
-            delivery.state.config = config
+            delivery.state.config = share_config(group, delivery.partition.topic_name)
             delivery.read_committed = read_committed(group)
             delivery.watch = self._watch_of(group)
             delivery.decided()
+        self._broker.dead_letters.try_again()
 
     def _watch_of(self, group: Group) -> Callable[[Sequence[Event]], None] | None:
         """What pauses the group when too much of it dies."""
@@ -194,7 +197,8 @@ class Deliveries:
             self._forget(delivery)
             return
         try:
-            replay = await Replay(lambda _: SharePartition(share_config(group)), key).run(self.journal.log, base)
+            config = share_config(group, delivery.partition.topic_name)
+            replay = await Replay(lambda _: SharePartition(config), key).run(self.journal.log, base)
         except LogError:
             broker.timer.at(broker.clock() + REFOLD_AGAIN_MS, lambda: self._again(delivery))
             return
@@ -203,6 +207,8 @@ class Deliveries:
         delivery.state = replay.states[key]
         delivery.fenced = False
         delivery.log_starts_at(delivery.partition.log.start)
+        if delivery.state.is_burying:
+            self._broker.dead_letters.owe(delivery)
 
     def _again(self, delivery: ShareDelivery) -> None:
         if self._all.get(delivery.key) is delivery:
@@ -213,6 +219,7 @@ class Deliveries:
         if self._all.get(key) is delivery:
             del self._all[key]
             self._of_group.get(key.group, {}).pop(key, None)
+            self._broker.dead_letters.forget(delivery)
             delivery.partition.deliveries.pop(key.group, None)
 
     async def recover(self) -> int:
@@ -231,12 +238,12 @@ class Deliveries:
                 self.journal.end(key)
                 continue
             delivery = self._add(key, group, partition, state)
-            state.config = share_config(group)
+            state.config = share_config(group, partition.topic_name)
             if state.end > partition.log.end:
                 state.cut(partition.log.end)
             state.log_starts_at(partition.log.start)
             state.restarted(max(broker.clock(), replay.latest), group.integer('share.session.timeout.ms'))
-            delivery.decided()
+            delivery.decided()  # dead letters that may have been written before are owed: at least once
         await self.journal.written()
         return replay.latest
 

@@ -18,6 +18,7 @@ from acklog.core import offsets
 from acklog.core.acknowledge import Acknowledgement as CoreAcknowledgement
 from acklog.core.acquire import Batch
 from acklog.core.later import pass_over
+from acklog.core.offsets import Offsets
 from acklog.errors import Failed, OutOfRange
 from acklog.wire.acknowledgements import Acknowledgement
 from acklog.wire.record_batch import Span, is_control, spans
@@ -76,6 +77,7 @@ class ShareDelivery:
         self.read_committed = False
         self.paused = False  # nothing is delivered (the whole group is paused)
         self.watch: Callable[[Sequence[Event]], None] | None = None  # is told what has happened
+        self.owes: Callable[[ShareDelivery], None] | None = None  # is told when dead letters are to be written
         self.oldest: tuple[int, int] | None = None  # an offset and its time (ms), when last looked at
         self.waiters: dict[Waiter, None] = {}
         self._clock, self._timer = clock, timer
@@ -260,6 +262,12 @@ class ShareDelivery:
         self.decided()
         return result
 
+    def dead_letters_written(self, offsets: Offsets) -> None:
+        """Of those that are still to be dead: their dead letters stand."""
+        if not self.fenced:
+            self.state.dead_letter_written(offsets)
+            self.decided()
+
     def log_starts_at(self, offset: int) -> int:
         """Records below are gone for good (rule 8). Returns how many of them the group was still to get."""
         if self.fenced:
@@ -302,6 +310,8 @@ class ShareDelivery:
             self.journal.record(self.key, events)
             if self.watch is not None:
                 self.watch(events)
+            if self.owes is not None and self.state.is_burying:
+                self.owes(self)
         self.arm()
         if self.waiters:
             self.offer()

@@ -9,14 +9,15 @@ from acklog.core import backoff
 from acklog.core.share_partition import ShareConfig
 
 
-def share_config(group: Readable) -> ShareConfig:
-    """What core is told."""
+def share_config(group: Readable, topic: str = '') -> ShareConfig:
+    """What core is told about how records of `topic` are delivered. A topic is not its own dead-letter topic."""
     limit, waiting_max = group.integer('share.delivery.count.limit'), group.integer('acklog.waiting.max.ms')
     return ShareConfig(
         lock_ms=group.integer('share.record.lock.duration.ms'),
         attempts_limit=None if limit < 0 else limit,
         max_in_flight=group.integer('share.partition.max.record.locks'),
         backoff=backoff.parse(group.text('acklog.retry.backoff')),
+        dead_letter_topic=group.text('errors.deadletterqueue.topic.name') not in ('', topic),
         waiting_max_ms=None if waiting_max < 0 else waiting_max,
     )
 

@@ -47,6 +47,7 @@ async def create_topics(broker: Broker, topics: Sequence[NewTopic]) -> list[Topi
         if isinstance(topic, Topic):
             await _open(broker, topic)
     broker.groups.topics_changed()
+    broker.dead_letters.try_again()
     return created
 
 
@@ -84,6 +85,7 @@ def reconfigure(broker: Broker, topic: Topic) -> None:
         if partition is not None:
             partition.log.configure(config)
     broker.scheduled.configure(topic)
+    broker.dead_letters.try_again()
 
 
 async def _open(broker: Broker, topic: Topic) -> None:

@@ -157,6 +157,11 @@ class SharePartition:
         found = ((reason, offsets & self.state.dying) for reason, offsets in self.state.reasons.items())
         return {reason: offsets for reason, offsets in found if offsets}
 
+    @property
+    def is_burying(self) -> bool:
+        """Dead letters of some are still to be written."""
+        return bool(self.state.dying)
+
     def why_nothing(self, log_end: int) -> str:
         """Why an acquire just gave nothing: 'limit', 'held', 'waiting', 'nothing new', or 'something': try again."""
         return status.why_nothing(self.state, log_end, self.config.max_in_flight)

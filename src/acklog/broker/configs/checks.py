@@ -73,13 +73,6 @@ def duration_ms(text: str) -> int | None:
     return (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1000 + fraction
 
 
-def no_dead_letter_topic(value: Value) -> str | None:
-    """Dead letters stay in their log; copying them to a topic does not exist yet."""
-    if value == '':
-        return None
-    return 'must be empty: acklog does not write dead letters to a topic yet; they stay in the log as dead records'
-
-
 def check_endless(configs: Readable, limit: str) -> None:
     """Without a limit of attempts a record that always fails would go round at full speed. Raises ConfigError."""
     if configs.integer(limit) < 0 and not backoff.parse(configs.text('acklog.retry.backoff')).steps:

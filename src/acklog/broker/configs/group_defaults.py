@@ -106,4 +106,18 @@ GROUPS = (
         dynamic=True,
         words='Default of `acklog.dead.retention.ms` of a group.',
     ),
+    Definition(
+        name='errors.deadletterqueue.topic.name.prefix',
+        kind=Kind.STRING,
+        default='dlq.',
+        dynamic=True,
+        words='How the names of topics begin that groups may have their dead letters written to; empty: as they like.',
+    ),
+    Definition(
+        name='errors.deadletterqueue.auto.create.topics.enable',
+        kind=Kind.BOOLEAN,
+        default=False,
+        dynamic=True,
+        words='Whether a dead-letter topic that a group names and that does not exist is created when it is needed.',
+    ),
 )

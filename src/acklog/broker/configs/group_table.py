@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from acklog.broker.configs.broker_table import BROKER
-from acklog.broker.configs.checks import check_endless, no_dead_letter_topic, offset_reset
+from acklog.broker.configs.checks import check_endless, offset_reset
 from acklog.broker.configs.definitions import Definition, Kind, Table, Value
 from acklog.broker.configs.values import Readable
 from acklog.errors import ConfigError
@@ -104,21 +104,18 @@ GROUP = Table(
             ),
             accepts='empty, or as it says',
         ),
-        replace(
-            _own(
-                'errors.deadletterqueue.topic.name',
-                Kind.STRING,
-                '',
-                'Topic that dead letters are written to. Refused for now: they stay in the log as dead records.',
-            ),
-            check=no_dead_letter_topic,
-            accepts='empty',
+        _own(
+            'errors.deadletterqueue.topic.name',
+            Kind.STRING,
+            '',
+            'Topic that dead letters are written to before a record is dead (KIP-1191): one that has '
+            '`errors.deadletterqueue.group.enable`. Empty: none; dead records stay in their log only.',
         ),
         _own(
             'errors.deadletterqueue.copy.record.enable',
             Kind.BOOLEAN,
             False,
-            'Whether dead letters are written with the record itself; kept for when they can be written to a topic.',
+            'Whether dead letters have key, value and headers of the record, or only say where it is and why it died.',
         ),
     ),
 )

@@ -92,7 +92,7 @@ _OURS = (
         kind=Kind.BOOLEAN,
         default=False,
         dynamic=True,
-        words='Whether share groups may use this topic for dead letters; kept for when they can be written to a topic.',
+        words='Whether share groups may have their dead letters written to this topic (KIP-1191).',
     ),
 )
 

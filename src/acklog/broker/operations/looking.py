@@ -64,6 +64,7 @@ class Looking(Operation):
             overdue_bytes=partition.overdue.bytes,
             overdue_ms=partition.overdue.ms,
             alarm=partition.alarm,
+            dying_reason=self.broker.dead_letters.reason(delivery),
         )
 
     async def record(
@@ -149,6 +150,10 @@ class Looking(Operation):
         if pause is not None:
             return Why(*place, 'paused', pause.reason)
         reason = state.why_nothing(delivery.log_end)
+        if reason in ('limit', 'held') and counts.dying == state.in_flight:
+            trouble = self.broker.dead_letters.reason(delivery)
+            detail = f'{counts.dying} records are dead when their dead letters are written'
+            return Why(*place, 'dying', detail if trouble is None else f'{detail}, which cannot be done: {trouble}')
         if reason == 'limit':
             detail = f'{state.in_flight} records are in flight; share.partition.max.record.locks allows no more'
             return Why(*place, 'limit', detail, *_held(delivery))

@@ -13,7 +13,16 @@ from typing import Any, Literal
 Headers = Sequence[tuple[str, bytes | None]]
 
 WhyReason = Literal[
-    'something', 'nothing new', 'waiting', 'held', 'limit', 'paused', 'not assigned', 'isolation', 'unavailable'
+    'something',
+    'nothing new',
+    'waiting',
+    'held',
+    'dying',
+    'limit',
+    'paused',
+    'not assigned',
+    'isolation',
+    'unavailable',
 ]
 
 
@@ -38,6 +47,7 @@ class PartitionStatus:
     `start`: the lowest offset not settled; `end`: nothing from there on has been taken; `log_end`: where taking stops.
     Then records by state. `settled`: of what the log still holds, done or dead; `lag`: not settled. `lost`: records
     that the log lost before the group had settled them; `expired`: dead ones that were kept as long as configured.
+    `dying_reason`: why dead letters of the dying ones cannot be written, where that is so.
     `overdue_bytes` and `overdue_ms`: what the log keeps beyond its retention because somebody is owed it, and for how
     long; `alarm`: that is near or past its limit.
     """
@@ -64,6 +74,7 @@ class PartitionStatus:
     overdue_bytes: int = 0
     overdue_ms: int = 0
     alarm: bool = False
+    dying_reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

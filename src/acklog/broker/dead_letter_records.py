@@ -1,0 +1,117 @@
+"""Dead letters as records: Apache Kafka's headers (KIP-1191) and, where the group wants it, a copy of what died.
+
+    __dlq.errors.topic, .partition, .offset   where the record is
+    __dlq.errors.group                        whose dead record it is
+    __dlq.errors.delivery.count               how often it was delivered
+    __dlq.errors.message                      why it died
+    acklog-words                              what its subscriber said about it, if anything (ours)
+
+Values are text. A copy has the record's key and value, and its headers before these. What cannot be copied, because it
+cannot be read or is too large for the topic, comes with its headers alone: the record itself stays where it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from acklog.core.failing import REJECTED, USED_UP
+from acklog.errors import CorruptBatch
+from acklog.wire.compression import CompressionUnavailable
+from acklog.wire.deliver_at import NAME as DELIVER_AT
+from acklog.wire.record_batch import HEADER_SIZE, NewRecord, build, rows_of, spans
+from acklog.wire.records import pack
+
+if TYPE_CHECKING:
+    from acklog.core.status import Record as State
+    from acklog.log.seam import Log
+
+Headers = Sequence[tuple[str, bytes | None]]
+Copy = tuple[bytes | None, bytes | None, Headers]  # key, value, headers
+
+TOPIC, PARTITION, OFFSET = '__dlq.errors.topic', '__dlq.errors.partition', '__dlq.errors.offset'
+GROUP, DELIVERIES, MESSAGE = '__dlq.errors.group', '__dlq.errors.delivery.count', '__dlq.errors.message'
+WORDS = 'acklog-words'
+MESSAGES = {  # Kafka's words where it has them
+    REJECTED: 'Offset rejected by client.',
+    USED_UP: 'Offset delivery count exceeded the threshold.',
+}
+READ_BYTES = 1 << 20
+GAP = 64  # offsets: what lies further on is read by itself
+NOTHING: Copy = (None, None, ())
+
+
+async def copies(log: Log, offsets: Sequence[int], max_bytes: int) -> tuple[dict[int, Copy], int]:
+    """The records at `offsets` (in order) that can be read, up to about `max_bytes` of them; and how many of the
+    offsets were looked at, at least one. Raises LogError."""
+    found: dict[int, Copy] = {}
+    size = looked = 0
+    while looked < len(offsets) and size <= max_bytes:
+        read = await log.read(offsets[looked], READ_BYTES, up_to=_run_end(offsets, looked))
+        begun = looked
+        for span in spans(read.data):
+            wanted = set()
+            while looked < len(offsets) and offsets[looked] <= span.last:
+                wanted.add(offsets[looked])
+                looked += 1
+            if wanted:
+                try:
+                    rows = [row for row in rows_of(read.data, span) if row[0] in wanted]
+                except (CorruptBatch, CompressionUnavailable):
+                    continue
+                found.update({row[0]: (row[2], row[3], row[4]) for row in rows})
+                size += sum(len(row[2] or b'') + len(row[3] or b'') for row in rows)
+            if size > max_bytes:
+                break
+        if looked == begun:
+            looked += 1  # there is no record there
+    return found, looked
+
+
+def _run_end(offsets: Sequence[int], at: int) -> int:
+    """Where the run that goes on at `offsets[at]` without a large gap ends."""
+    while at + 1 < len(offsets) and offsets[at + 1] - offsets[at] <= GAP:
+        at += 1
+    return offsets[at] + 1
+
+
+def letter(place: tuple[str, int, str], offset: int, state: State, copy: Copy, *, plain: bool) -> NewRecord:
+    """The dead letter of one record. `place`: topic, partition, group; `plain`: without the header by which the copy
+    would be published for later."""
+    topic, partition, group = place
+    key, value, headers = copy
+    if plain:
+        headers = [header for header in headers if header[0] != DELIVER_AT]
+    reason = state.reason or ''
+    own = [
+        (TOPIC, topic),
+        (PARTITION, str(partition)),
+        (OFFSET, str(offset)),
+        (GROUP, group),
+        (DELIVERIES, str(state.deliveries)),
+        (MESSAGE, MESSAGES.get(reason, f'The record died: {reason}.')),
+    ]
+    if state.words:
+        own.append((WORDS, state.words))
+    return NewRecord(key, value, [*headers, *((name, text.encode()) for name, text in own)])
+
+
+def batch(letters: Sequence[NewRecord], now: int, max_bytes: int) -> tuple[bytearray, int]:
+    """As many of these as fit into a batch of `max_bytes`, at least one, and how many. One that is too large alone
+    comes without what was copied."""
+    size, count = HEADER_SIZE, 0
+    for each in letters:
+        size += _size(each, now)
+        if size > max_bytes:
+            break
+        count += 1
+    if count:
+        return build(letters[:count], timestamp=now), count
+    names = {TOPIC, PARTITION, OFFSET, GROUP, DELIVERIES, MESSAGE, WORDS}
+    own = list({name: (name, text) for name, text in letters[0].headers if name in names}.values())
+    return build([NewRecord(None, None, own)], timestamp=now), 1
+
+
+def _size(record: NewRecord, now: int) -> int:
+    """Bytes of it in a batch, whatever its place there."""
+    return len(pack([record], now)[0]) + 4
