@@ -234,6 +234,9 @@ def report(name: str, files: dict[str, str], dues: array[int], base: int, early:
         f'earliest {min(late) / 1000:.2f}; all there {last / 1e6 - base / 1e3:.2f} s after the first instant'
         + ('; in order' if ordered else '')
     )
+    warm = [when - dues[offset] * 1000 for offset, when in came if dues[offset] >= base + 500]
+    if warm:
+        print(f'  due after the first half second: p50 {percentile(warm, 50):.1f}, p99 {percentile(warm, 99):.1f} ms')
     took = read(files['probe'])
     parts = {
         'while published': [d for at, d in took if at < (base - early) * 1000],

@@ -31,12 +31,14 @@ class Kept:
 
     __slots__ = ('data', 'places', 'size', 'span')
 
-    def __init__(self, span: Span, data: memoryview, places: array[int]) -> None:
+    def __init__(self, span: Span, data: memoryview) -> None:
+        """Raises CorruptBatch."""
+        batch = bytes(data[span.position : span.position + span.size])
         keep = span.size < LARGE
-        self.span = span._replace(position=0)
-        self.data = memoryview(bytes(data[span.position : span.position + span.size])) if keep else None
-        self.places = places
-        self.size = len(places) * places.itemsize + (span.size if keep else 0)
+        self.span = Span(span.first, span.last, 0, span.size, span.attributes)
+        self.places: array[int] = starts(batch, span.last - span.first + 1)
+        self.data = memoryview(batch) if keep else None
+        self.size = len(self.places) * self.places.itemsize + (span.size if keep else 0)
 
 
 class Excerpts:
@@ -63,15 +65,14 @@ class Excerpts:
     def of(self, key: ShareKey, span: Span, data: memoryview, wanted: Sequence[tuple[int, int]]) -> bytes | None:
         """The records `wanted` (ranges of offsets within the batch, in order); None where the whole batch should be
         sent."""
-        first, last, position, size, attributes = span
-        count = last - first + 1
-        if attributes & COMPRESSION_MASK or PART * sum(b - a + 1 for a, b in wanted) > count:
+        first = span.first
+        if span.attributes & COMPRESSION_MASK or PART * sum(b - a + 1 for a, b in wanted) > span.last - first + 1:
             return None
         name = (key.topic, key.partition, first)
         kept = self._kept.pop(name, None)
         if kept is None:
             try:
-                kept = Kept(span, data, starts(data[position : position + size], count))
+                kept = Kept(span, data)
             except CorruptBatch:
                 return None
             self._size += kept.size

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 import crc32c as _crc32c
 
 from acklog.errors import CorruptBatch
-from acklog.wire.primitives import Buffer, get_varint
+from acklog.wire.primitives import get_varint
 from acklog.wire.record_batch import HEADER_SIZE, Span
 
 _BEFORE_CRC = struct.Struct('>qiib')  # base offset, length, leader epoch, magic
@@ -27,7 +27,7 @@ _INT = struct.Struct('>i')
 _UNSIGNED = struct.Struct('>I')
 
 
-def starts(batch: Buffer, count: int) -> array[int]:
+def starts(batch: bytes | bytearray, count: int) -> array[int]:
     """Where each of the `count` records of a batch that is not compressed begins, and where the last one ends.
 
     Raises CorruptBatch."""
@@ -39,6 +39,8 @@ def starts(batch: Buffer, count: int) -> array[int]:
             size = batch[position]
             if size < 0x80:
                 position += 1 + (size >> 1)
+            elif (more := batch[position + 1]) < 0x80:
+                position += 2 + ((size & 0x7F | more << 7) >> 1)
             else:
                 size, position = get_varint(batch, position)
                 position += size
