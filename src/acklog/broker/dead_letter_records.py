@@ -20,7 +20,6 @@ from acklog.errors import CorruptBatch
 from acklog.wire.compression import CompressionUnavailable
 from acklog.wire.deliver_at import NAME as DELIVER_AT
 from acklog.wire.record_batch import HEADER_SIZE, NewRecord, build, rows_of, spans
-from acklog.wire.records import pack
 
 if TYPE_CHECKING:
     from acklog.core.status import Record as State
@@ -32,9 +31,9 @@ Copy = tuple[bytes | None, bytes | None, Headers]  # key, value, headers
 TOPIC, PARTITION, OFFSET = '__dlq.errors.topic', '__dlq.errors.partition', '__dlq.errors.offset'
 GROUP, DELIVERIES, MESSAGE = '__dlq.errors.group', '__dlq.errors.delivery.count', '__dlq.errors.message'
 WORDS = 'acklog-words'
-MESSAGES = {  # Kafka's words where it has them
-    REJECTED: 'Offset rejected by client.',
-    USED_UP: 'Offset delivery count exceeded the threshold.',
+_MESSAGES = {  # Kafka's words where it has them
+    REJECTED: b'Offset rejected by client.',
+    USED_UP: b'Offset delivery count exceeded the threshold.',
 }
 READ_BYTES = 1 << 20
 GAP = 64  # offsets: what lies further on is read by itself
@@ -75,25 +74,30 @@ def _run_end(offsets: Sequence[int], at: int) -> int:
     return offsets[at] + 1
 
 
-def letter(place: tuple[str, int, str], offset: int, state: State, copy: Copy, *, plain: bool) -> NewRecord:
-    """The dead letter of one record. `place`: topic, partition, group; `plain`: without the header by which the copy
-    would be published for later."""
-    topic, partition, group = place
+def of_place(topic: str, partition: int, group: str) -> Headers:
+    """The headers that all dead letters of a share partition have."""
+    return [(TOPIC, topic.encode()), (PARTITION, b'%d' % partition), (GROUP, group.encode())]
+
+
+def letter(place: Headers, offset: int, state: State, copy: Copy, *, plain: bool) -> NewRecord:
+    """The dead letter of one record. `place`: as `of_place` says; `plain`: without the header by which the copy would
+    be published for later."""
     key, value, headers = copy
     if plain:
         headers = [header for header in headers if header[0] != DELIVER_AT]
-    reason = state.reason or ''
+    topic, partition, group = place
+    message = _MESSAGES.get(state.reason or '') or f'The record died: {state.reason}.'.encode()
     own = [
-        (TOPIC, topic),
-        (PARTITION, str(partition)),
-        (OFFSET, str(offset)),
-        (GROUP, group),
-        (DELIVERIES, str(state.deliveries)),
-        (MESSAGE, MESSAGES.get(reason, f'The record died: {reason}.')),
+        topic,
+        partition,
+        (OFFSET, b'%d' % offset),
+        group,
+        (DELIVERIES, b'%d' % state.deliveries),
+        (MESSAGE, message),
     ]
     if state.words:
-        own.append((WORDS, state.words))
-    return NewRecord(key, value, [*headers, *((name, text.encode()) for name, text in own)])
+        own.append((WORDS, state.words.encode()))
+    return NewRecord(key, value, [*headers, *own])
 
 
 def batch(letters: Sequence[NewRecord], now: int, max_bytes: int) -> tuple[bytearray, int]:
@@ -101,17 +105,19 @@ def batch(letters: Sequence[NewRecord], now: int, max_bytes: int) -> tuple[bytea
     comes without what was copied."""
     size, count = HEADER_SIZE, 0
     for each in letters:
-        size += _size(each, now)
+        size += _most_bytes(each)
         if size > max_bytes:
             break
         count += 1
-    if count:
-        return build(letters[:count], timestamp=now), count
+    data = build(letters[: max(count, 1)], timestamp=now)
+    if count or len(data) <= max_bytes:
+        return data, max(count, 1)
     names = {TOPIC, PARTITION, OFFSET, GROUP, DELIVERIES, MESSAGE, WORDS}
     own = list({name: (name, text) for name, text in letters[0].headers if name in names}.values())
     return build([NewRecord(None, None, own)], timestamp=now), 1
 
 
-def _size(record: NewRecord, now: int) -> int:
-    """Bytes of it in a batch, whatever its place there."""
-    return len(pack([record], now)[0]) + 4
+def _most_bytes(record: NewRecord) -> int:
+    """What it takes in a batch, or a little more: a length is 5 bytes at most."""
+    headers = sum([len(name.encode()) + len(text or b'') + 10 for name, text in record.headers])
+    return 30 + len(record.key or b'') + len(record.value or b'') + headers

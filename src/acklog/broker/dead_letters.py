@@ -21,7 +21,7 @@ from pyroaring import BitMap64
 
 from acklog.broker.api import Refused
 from acklog.broker.apis.produce import append
-from acklog.broker.dead_letter_records import NOTHING, Copy, batch, copies, letter
+from acklog.broker.dead_letter_records import NOTHING, Copy, batch, copies, letter, of_place
 from acklog.broker.dead_letter_topic import COPY, dead_letter_topic
 from acklog.broker.eager import Eager, turn
 from acklog.core.offsets import lowest
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from acklog.broker.time import Scheduled
 
 AT_A_TIME = 8  # share partitions whose letters are being written
-MOST = 1000  # letters of one append
+MOST = 250  # letters of one append
 AGAIN_MS, LONGEST_MS = 1_000, 30_000  # the first wait after a failure, and the longest
 
 logger = logging.getLogger('acklog.dead_letters')
@@ -185,12 +185,13 @@ class DeadLetters:
         looked = len(offsets)
         if group.flag(COPY):
             found, looked = await copies(delivery.partition.log, offsets, most)
-        place = (delivery.partition.topic_name, delivery.index, group.name)
+        place = of_place(delivery.partition.topic_name, delivery.index, group.name)
         plain = partition.later is not None
         letters = [
             letter(place, offset, state.state_of(offset), found.get(offset, NOTHING), plain=plain)
             for offset in offsets[:looked]
         ]
+        await turn()  # a few milliseconds are enough
         data, count = batch(letters, self._broker.clock(), most)
         await append(self._broker, partition, data, Durability.SYNCED)
         if delivery.state is state and state.epoch == epoch:

@@ -55,6 +55,10 @@ def status(server: HttpServer, name: str, as_json: bool) -> None:
         return
     if found['paused'] is not None:
         note(f'{name} is paused: {printable(found["paused"])}')
+    for part in found['partitions']:
+        if part['dying_reason'] is not None:
+            place = f'{part["topic"]}/{part["partition"]}'
+            note(f'{part["dying"]} dead letters of {place} cannot be written: {printable(part["dying_reason"])}')
     rows = [
         [
             part['topic'],
