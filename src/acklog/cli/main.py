@@ -82,7 +82,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run `acklog` with these arguments (default: those of the process) and return the exit code."""
     try:
         result = _run(arguments)
-        sys.stdout.flush()
+        if sys.stdout:  # None where it was closed from the start
+            sys.stdout.flush()
     except BrokenPipeError:
         _forget_output()
         result = Exit.BROKEN_PIPE

@@ -17,6 +17,7 @@ import socket
 import sys
 from collections.abc import Sequence
 from types import FrameType
+from typing import TextIO
 
 import acklog
 from acklog.broker.broker import Broker
@@ -193,7 +194,7 @@ async def _serve(settings: Settings) -> int:
         if server.http is not None:
             address += f', HTTP on http://{show_address(*server.http.address)}'
         _warn(settings)
-        _say(f'acklog {acklog.__version__} is ready on {address}, data in {settings.text("data")}')
+        _say(sys.stdout, f'acklog {acklog.__version__} is ready on {address}, data in {settings.text("data")}')
         notify('READY=1')
         gc.freeze()  # what is there now stays: the collector need not look at it again
         gc.set_threshold(COLLECT_AFTER)  # requests make no cycles; looking for them often cost a fifth of the time
@@ -222,10 +223,11 @@ async def _opened(settings: Settings, stop: asyncio.Event) -> Server:
     return opening.result()
 
 
-def _say(line: str) -> None:
-    with contextlib.suppress(OSError, ValueError, AttributeError):  # nobody reads it, or there is no stdout at all
-        sys.stdout.write(f'{line}\n')
-        sys.stdout.flush()
+def _say(out: TextIO | None, line: str) -> None:
+    if out is not None:
+        with contextlib.suppress(OSError, ValueError):  # nobody reads it
+            out.write(f'{line}\n')
+            out.flush()
 
 
 def _report(loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
@@ -245,6 +247,16 @@ def _warn(settings: Settings) -> None:
         logger.warning('macOS is for development: a sync there does not reach the disk as on Linux')
 
 
+def _keep_standard_files() -> None:
+    """Where stdin, stdout or stderr is closed no other file may get its number, or it would get what libraries write
+    to it."""
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest number that is free
+
+
 def _why(error: AcklogError | OSError, settings: Settings) -> str:
     if isinstance(error, OSError):
         if error.errno is None:  # one of ours, which says it all: an address cannot be had
@@ -258,13 +270,14 @@ def serve(settings: Settings) -> int:
     if sys.platform == 'win32':
         sys.stderr.write('acklog: the server runs on Linux (and macOS, for development); Windows is for clients only\n')
         return 1
+    _keep_standard_files()
     try:
         return asyncio.run(_serve(settings))
     except ConfigError as error:
-        sys.stderr.write(f'acklog: {error}\n')
+        _say(sys.stderr, f'acklog: {error}')
         return 2
     except (AcklogError, OSError) as error:
-        sys.stderr.write(f'acklog: {_why(error, settings)}\n')
+        _say(sys.stderr, f'acklog: {_why(error, settings)}')
         return 1
 
 
