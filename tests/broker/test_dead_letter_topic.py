@@ -11,12 +11,13 @@ from tests.broker.groups_world import START, World, settled
 
 from acklog.broker import topics
 from acklog.broker.api import Caller, Refused
+from acklog.broker.broker import JOURNAL
 from acklog.broker.catalog import NewTopic
 from acklog.broker.config_changes import change_broker, change_group, change_topic
 from acklog.broker.dead_letter_records import batch
 from acklog.broker.operations import Why
 from acklog.core.events import Ack
-from acklog.errors import Full, OutcomeUnknown
+from acklog.errors import Failed, Full, OutcomeUnknown
 from acklog.log.seam import Durability
 from acklog.wire.record_batch import NewRecord, Record, build, read_header, records, spans
 
@@ -329,6 +330,46 @@ async def test_a_crash_at_any_moment_loses_no_letter(world: World, turns: int) -
     await world.restart()
     assert set(await offsets(world)) == set(range(5))
     assert [world.fate(topic, offset) for offset in range(5)] == ['dead'] * 5
+
+
+async def test_no_letter_speaks_of_a_death_that_the_journal_lost(world: World) -> None:
+    await dead_letter_topic(world)
+    await configure(world, {NAME: DLQ})
+    topic = await taken(world, 1)
+    world.directory.trouble.on_demand[JOURNAL] = [Failed]
+    with pytest.raises(Failed):
+        await settle(world, topic, (0, 0, REJECT, None))
+    for _ in range(10):
+        await settled()
+    world.pass_time(1000)
+    assert await letters(world) == []
+    assert world.fate(topic, 0) == 'acquired a'
+    await settle(world, topic, (0, 0, REJECT, None))
+    assert await offsets(world) == [0]
+
+
+async def test_letters_are_written_again_when_the_journal_lost_that_they_stand(world: World) -> None:
+    await dead_letter_topic(world)
+    await configure(world, {NAME: DLQ})
+    topic = await taken(world, 1)
+    await settle(world, topic, (0, 0, REJECT, None))
+    world.directory.trouble.on_demand[JOURNAL] = [Failed]
+    for _ in range(10):
+        await settled()
+    world.pass_time(1000)
+    assert await offsets(world) == [0, 0]
+    assert world.fate(topic, 0) == 'dead'
+
+
+async def test_records_that_the_log_loses_owe_no_letter_any_more(world: World) -> None:
+    await configure(world, {NAME: DLQ})
+    topic = await taken(world, 2)
+    await settle(world, topic, (0, 1, REJECT, None))
+    await settled()
+    await world.broker.partition(topic, 0).truncate_before(2)  # type: ignore[union-attr]
+    assert world.broker.dead_letters.reason(delivery(world, topic)) is None
+    await dead_letter_topic(world)
+    assert await letters(world) == []
 
 
 async def test_a_group_without_such_a_topic_any_more_buries_in_place(world: World) -> None:
