@@ -12,7 +12,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 p
 # For one test: make test TESTS=tests/core/test_acquire.py
 TESTS ?=
 
-.PHONY: help demo test check venv demo-venv lint types layers format bench crash conformance docs docs-serve lock clean clean-venv
+.PHONY: help demo test check venv demo-venv lint types layers format bench crash soak conformance docs docs-serve lock clean clean-venv
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /  \1~/p' $(MAKEFILE_LIST) | awk -F'~' '{printf "%-14s %s\n", $$1, $$2}'
@@ -58,6 +58,9 @@ bench: venv  ## compare with Apache Kafka on this machine; a look: make bench BE
 
 crash: venv  ## kill -9 of a server under load, again and again: make crash ROUNDS=50
 	$(BIN)/python -m acklog.testing.crash --rounds $(or $(ROUNDS),50)
+
+soak: venv  ## everything at once, with kill -9 of server and subscribers: make soak SECONDS=600
+	$(BIN)/python -m acklog.testing.soak --seconds $(or $(SECONDS),600)
 
 conformance: venv  ## outside clients' suites: make conformance SUITES=folder [BOOTSTRAP=host:port] [NAMES=...]
 	@test -n '$(SUITES)' || { \

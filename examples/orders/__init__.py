@@ -1,0 +1,1 @@
+"""Orders that are charged at a flaky payment service; see README.md."""
