@@ -4,6 +4,7 @@ beside a large group."""
 from __future__ import annotations
 
 import asyncio
+import resource
 import struct
 from collections.abc import Callable, Iterator
 from uuid import UUID
@@ -103,6 +104,24 @@ async def test_connections_that_come_and_go_leave_nothing(server: ServerProcess)
     before = await visits(500)
     assert await visits(1500) < before + 16 * MB
     assert usage.open_files(server.pid) < 60
+
+
+async def test_no_file_for_one_more_connection(server: ServerProcess) -> None:
+    """Who is connected goes on, and the next ones are let in when there are files again."""
+    raw = await Raw.connect(server.address)
+    await create(raw, 't')
+    assert await publish(raw, 't', batch(10)) == 0
+    await raw.call(API_VERSIONS, 0, {})  # modules are loaded at their first use, which takes files
+    limits = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (usage.open_files(server.pid), limits[1]))
+    waiting = [await Raw.connect(server.address) for _ in range(3)]
+    assert (await raw.call(API_VERSIONS, 0, {}))['api_keys']
+    with pytest.raises(TimeoutError):
+        await waiting[0].call(API_VERSIONS, 0, {}, 0.3)
+    resource.prlimit(server.pid, resource.RLIMIT_NOFILE, limits)
+    assert (await waiting[0].answer(API_VERSIONS, 0, 5))['api_keys']
+    assert await publish(raw, 't', batch(10)) == 0
+    assert 'no more connections for a second: Too many open files' in server.stderr()
 
 
 # -- CPU ---------------------------------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ from acklog.server import sockets
 from acklog.server.addresses import advertised, is_loopback, parse_address, show_address
 from acklog.server.clock import Clock, LoopTimer
 from acklog.server.dispatch import Dispatch
-from acklog.server.file_limit import connections_allowed
+from acklog.server.file_limit import Shares, raise_limit, shares
 from acklog.server.http import address as http_address
 from acklog.server.http.listener import HttpLimits, HttpListener
 from acklog.server.listener import Limits, Listener
@@ -42,14 +42,16 @@ COLLECT_AFTER = 100_000  # objects
 INTERRUPTED = 130  # exit code of a process that a second signal ended
 
 
+def _files(settings: Settings) -> Shares:
+    """What the configs want."""
+    http = 0 if http_address.configured(settings) is None else settings.integer('acklog.http.max.connections')
+    return Shares(settings.integer('max.connections'), http, settings.integer('acklog.max.open.files'))
+
+
 def limits(settings: Settings) -> Limits:
     """The bounds of the listener, from the configs."""
-    connections = settings.integer('max.connections')
-    others = settings.integer('acklog.max.open.files')
-    if http_address.configured(settings) is not None:
-        others += settings.integer('acklog.http.max.connections')
     return Limits(
-        connections=connections_allowed(connections, others),
+        connections=shares(_files(settings)).connections,
         connections_per_ip=settings.integer('max.connections.per.ip'),
         request_bytes=settings.integer('socket.request.max.bytes'),
         total_bytes=settings.integer('queued.max.request.bytes'),
@@ -62,7 +64,7 @@ def limits(settings: Settings) -> Limits:
 def http_limits(settings: Settings) -> HttpLimits:
     """The bounds of the HTTP listener, from the configs."""
     return HttpLimits(
-        connections=settings.integer('acklog.http.max.connections'),
+        connections=shares(_files(settings)).http_connections,
         connections_per_ip=settings.integer('max.connections.per.ip'),
         body_bytes=settings.integer('acklog.http.max.body.bytes'),
     )
@@ -92,6 +94,7 @@ class Server:
         Raises ConfigError, LogError, OSError."""
         listen = parse_address('listen', settings.text('listen'))
         advertise = advertised(listen, settings.text('advertise'))
+        raise_limit(_files(settings))
         bound = sockets.bind(*listen)
         bound_http: Sequence[socket.socket] = ()
         try:
@@ -124,7 +127,7 @@ class Server:
             settings.text('data'),
             files,
             reserve_bytes=settings.integer('acklog.disk.reserve.bytes'),
-            open_files=settings.integer('acklog.max.open.files'),
+            open_files=shares(_files(settings)).log_files,
         )
         try:
             broker = await Broker.open(directory, settings, clock, timer)
