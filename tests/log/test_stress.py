@@ -79,6 +79,8 @@ class Story:
     async def trouble(self, local: LocalWorld) -> None:
         while not self.over:
             await asyncio.sleep(self.chance.random() * 0.02)
+            if self.over:
+                return
             operation = self.chance.choice(
                 ['pwritev', 'fdatasync', 'open', 'truncate', 'rename', 'fsync_dir', 'unlink']
             )

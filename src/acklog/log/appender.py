@@ -48,6 +48,7 @@ class Appender:
         '_scheduled',
         '_unsynced',
         '_waiting',
+        '_written_now',
         'closed',
         'deleted',
         'internal',
@@ -70,6 +71,7 @@ class Appender:
         self._buffers: list[Buffer] = []
         self._waiting: list[tuple[Promise[Appended], Appended, bool]] = []
         self._unsynced: deque[tuple[int, Promise[Appended], Appended]] = deque()
+        self._written_now: list[tuple[Promise[Appended], Appended, bool]] = []  # written, and not answered yet
         self._placer = Placer(store)
         self._scheduled = False
         self._now = -1
@@ -140,7 +142,7 @@ class Appender:
             old = segment.created >= 0 and now - segment.created >= config.segment_ms
             tail = self._placer.tail
             if tail and (old or tail + total > config.segment_bytes):
-                self.write_out()
+                self._write_pending()  # who waits for it is answered when the turn ends
                 self._check(now)  # that may have failed
                 if segment.size:
                     segment = self._next_segment()
@@ -151,7 +153,7 @@ class Appender:
 
     def roll(self) -> None:
         """Write what is pending, and let later appends go to another segment. Raises Full, Failed."""
-        self.write_out()
+        self._write_pending()
         try:
             if self._placer.go_to(self.store.active()).size:
                 self._next_segment()
@@ -178,12 +180,21 @@ class Appender:
         self.write_out()
 
     def write_out(self) -> None:
-        """Give to the operating system what the turn has gathered; answer those who wait for no more than that."""
+        """Give to the operating system what has been gathered, and answer those who wait for no more than that.
+
+        They go on, and may append, before this returns.
+        """
+        self._write_pending()
+        self._answer()
+
+    def _write_pending(self) -> None:
+        """Write what has been gathered. Nobody is answered yet, so that nothing is pending when this returns."""
         buffers, waiting = self._buffers, self._waiting
         if not waiting:
             return
         self._buffers, self._waiting = [], []
-        segment = self._placer.segment
+        placer = self._placer
+        segment = placer.segment
         assert segment is not None
         try:
             handle = segment.handle if segment.handle >= 0 else self.store.write_to(segment)
@@ -191,27 +202,31 @@ class Appender:
         except OSError as error:
             self._undo_turn(segment, error, waiting)
             return
-        placer = self._placer
         placer.done()
         segment.size, segment.next = placer.tail, placer.end
         segment.max_timestamp, segment.appended = placer.max_timestamp, self._now
         self.written = placer.end
-        self._answer(waiting)
         if segment.size - segment.marked >= MARK_BYTES:
             self.store.mark()
-        for callback in self._listeners:
-            callback()
-
-    def _answer(self, waiting: list[tuple[Promise[Appended], Appended, bool]]) -> None:
+        self._written_now += waiting
         wanted = self.store.shared.open_files.crowded
         for future, result, synced in waiting:
             if synced:
                 self._unsynced.append((self.written, future, result))
                 wanted = True
-            elif not future.done():
-                future.set_result(result)
         if wanted:
             self._ask_sync()
+
+    def _answer(self) -> None:
+        """The last step of all that writes: those who waited come back with the next call before this returns."""
+        waiting, self._written_now = self._written_now, []
+        if not waiting:
+            return
+        for future, result, synced in waiting:
+            if not synced and not future.done():
+                future.set_result(result)
+        for callback in self._listeners:
+            callback()
 
     def _write(self, handle: int, buffers: list[Buffer], position: int) -> None:
         if len(buffers) > 1 and self._placer.tail - position <= _JOINED:
@@ -280,13 +295,15 @@ class Appender:
         self._answered += 1
         if self._answered == self._asked:
             for quiet in self._quiet:
-                quiet.set_result(None)
+                if not quiet.done():
+                    quiet.set_result(None)
             self._quiet.clear()
         if self.deleted or self.store.sync_failed:
             return
         if error is not None:
-            self.write_out()
+            self._write_pending()
             self._broken(error)
+            self._answer()
             return
         self.store.settle()
         self.on_disk = max(self.on_disk, covered)
@@ -321,8 +338,9 @@ class Appender:
 
     def end_waiting(self, error: LogError) -> None:
         """Those who still wait get this error."""
-        for future in [each[0] for each in self._waiting] + [each[1] for each in self._unsynced]:
+        written = [each[0] for each in self._written_now if not each[2]]
+        for future in [each[0] for each in self._waiting] + [each[1] for each in self._unsynced] + written:
             if not future.done():
                 future.set_exception(error)
-        self._waiting, self._buffers = [], []
+        self._waiting, self._buffers, self._written_now = [], [], []
         self._unsynced.clear()

@@ -96,7 +96,7 @@ def remove(store: Store, segments: Sequence[Segment], snapshot: str | None) -> N
         files.fsync_dir(store.path)
     for each in segments:
         each.remove(files)
-    files.fsync_dir(store.path)
+        files.fsync_dir(store.path)  # one by one: never is one missing between two others
 
 
 def remove_log(store: Store, path: str) -> None:

@@ -12,7 +12,7 @@ import logging
 from collections.abc import Callable
 from typing import ParamSpec
 
-from acklog.errors import Closed, Damaged, OutOfRange
+from acklog.errors import Closed, Damaged, Failed, Full, OutOfRange
 from acklog.log import disk
 from acklog.log.appender import Appender
 from acklog.log.files import log_error
@@ -203,8 +203,8 @@ class LocalLog:
 
     async def _close(self) -> None:
         appender, store = self._appender, self._store
+        appender.closed = True  # first: who is answered may append again
         appender.write_out()
-        appender.closed = True
         if self._rewriting is not None:
             await asyncio.wait([self._rewriting])
         try:
@@ -267,11 +267,17 @@ class LocalLog:
             snapshot = store.snapshot_to_sync(count)
         except OSError as error:
             raise log_error(store.path, error) from error
-        dropped, store.segments = store.segments[:count], store.segments[count:]
+        dropped = store.segments[:count]
         self._reader.forget()
         for each in dropped:
             store.shared.open_files.forget(each.path)
-        await self._in_thread(disk.remove, store, dropped, snapshot)
+        try:
+            await self._in_thread(disk.remove, store, dropped, snapshot)
+        except (Full, Failed):
+            if snapshot is not None:
+                store.index_anew()
+            raise
+        store.segments = [each for each in store.segments if each not in dropped]  # not before they are gone
 
     # --- after a failure
 
@@ -300,5 +306,6 @@ class LocalLog:
             store.adopt(found)
             self._reader.forget()
             appender.adopt()
+            appender.all_on_disk()
             _log.warning('%s: what no sync covered has been written anew; writes go on', store.path)
             await asyncio.to_thread(trim, store.files, tuple(store.segments[:-1]))

@@ -21,7 +21,7 @@ from typing import NamedTuple
 from acklog.errors import Damaged
 from acklog.log import start_file
 from acklog.log.files import Files
-from acklog.log.index import ALL_PRODUCERS, Chunk
+from acklog.log.index import ALL_PRODUCERS, COMPLETE, Chunk
 from acklog.log.producers import Producers
 from acklog.log.segment import Segment, chunks_of, fold, read_trailer, walk_on
 
@@ -155,6 +155,9 @@ def _load(
             segment.synced = segment.size
             return None
     chunks, segment.synced = _vouched(files, segment, below, same_run, there)
+    if segment.complete and trailer and not (chunks and chunks[-1].flags & COMPLETE):
+        segment.complete = False  # what it says holds, but what it should say of the batches got lost
+        segment.synced = max(segment.synced, trailer.written)
     fold(segment, chunks, producers)
     _cut_index(files, segment)
     if segment.complete:

@@ -29,6 +29,9 @@ def rewrite(files: Files, directory: str, segments: Sequence[Segment], end: int,
     for segment in segments:
         if segment.synced < segment.size:
             _rewrite(files, directory, segment)
+        else:
+            with suppress(FileNotFoundError):  # half removed
+                _cut(files, segment)  # a failed write may have left something behind
     found = load(files, directory, same_run=True, interval=interval)
     if found.segments and max(found.segments[-1].next, found.start) != end:
         raise Damaged(f'{directory}: ends at {found.segments[-1].next} now, not at {end}')
@@ -47,12 +50,16 @@ def trim(files: Files, segments: Sequence[Segment]) -> None:
     """Cut off what lies behind the end of segments that are followed by others. In a thread; errors do no harm."""
     for segment in segments:
         with suppress(OSError):
-            handle = files.open(segment.path)
-            try:
-                if files.size(handle) > segment.size:
-                    files.truncate(handle, segment.size)
-            finally:
-                files.close(handle)
+            _cut(files, segment)
+
+
+def _cut(files: Files, segment: Segment) -> None:
+    handle = files.open(segment.path)
+    try:
+        if files.size(handle) > segment.size:
+            files.truncate(handle, segment.size)
+    finally:
+        files.close(handle)
 
 
 def _rewrite(files: Files, directory: str, segment: Segment) -> None:

@@ -222,6 +222,12 @@ class Store:
             count += 1
         return count
 
+    def index_anew(self) -> None:
+        """A sync of the index file of the last segment may have failed: let the next mark write all of it once more."""
+        last = self.segments[-1]
+        last.index_size = last.index_crc = last.marked = last.marked_entries = 0
+        self._all_producers = True
+
     def snapshot_to_sync(self, count: int) -> str | None:
         """The index file that alone has the producers when `count` segments are removed, if it may not be on disk.
 
