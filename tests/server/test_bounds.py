@@ -73,7 +73,9 @@ async def test_polls_that_end_together_do_not_answer_with_more_than_there_is_roo
     count = 100
     polls = [slow.frame(FETCH, FETCH_VERSION, fetch('t', wait=30_000, min_bytes=1300_000)) for _ in range(count)]
     await slow.send(b''.join(polls))
-    await asyncio.sleep(0.1)
+    [partition] = server.broker.partitions.values()
+    while len(partition.waiters) < count:  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
     assert await publish(raw, 't', batch(MB // 2)) == 0  # now all of them have enough
     await asyncio.sleep(0.1)
     assert server.listener.unsent.total < 5 * MB
@@ -191,6 +193,20 @@ async def test_a_request_above_its_limit_is_refused_before_it_comes(
     with pytest.raises(Closed):
         await publish(raw, 't', batch(11_000))
     assert 'at most 10000 are accepted' in caplog.text
+
+
+async def test_fetch_sessions_are_bounded(serve: Serve) -> None:
+    """One that grows beyond its share is ended, and its client told to begin anew; then it goes without."""
+    server = await serve()
+    raw = await Raw.connect(address_of(server))
+    first = await raw.call(FETCH, FETCH_VERSION, fetch('t') | {'session_epoch': 0})
+    assert first['session_id'] > 0
+    many = [{'partition': index, 'fetch_offset': 0, 'partition_max_bytes': 1} for index in range(600)]
+    grown = fetch('t') | {'session_id': first['session_id'], 'topics': [{'topic': 't', 'partitions': many}]}
+    assert (await raw.call(FETCH, FETCH_VERSION, grown | {'session_epoch': 1}))['error_code'] == 70
+    again = await raw.call(FETCH, FETCH_VERSION, grown | {'session_id': 0, 'session_epoch': 0})
+    assert (again['error_code'], again['session_id']) == (0, 0)
+    assert not server.broker.fetch_sessions._sessions
 
 
 # -- idle --------------------------------------------------------------------------------------------------------------

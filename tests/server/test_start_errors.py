@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import re
 import shutil
@@ -15,8 +16,8 @@ from typing import NamedTuple
 
 import pytest
 from tests.server.conftest import address_of
-from tests.server.raw import SHARE_FETCH, Raw
-from tests.server.traffic import accept, acquired, batch, create, join, publish, share_fetch
+from tests.server.raw import FETCH, SHARE_FETCH, Raw
+from tests.server.traffic import FETCH_VERSION, accept, acquired, batch, create, fetch, join, publish, share_fetch
 
 from acklog.broker.configs import GROUP, Settings
 from acklog.log.directory import DataDirectory
@@ -250,3 +251,53 @@ def test_a_damaged_checkpoint_is_only_a_warning(data: Path, caplog: pytest.LogCa
     asyncio.run(once())
     assert f'{data}/clean: not as it was written' in caplog.text
     assert json.loads((data / 'run').read_bytes())['epoch'] == 1
+
+
+# -- damage that shows later -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('at', [0, 7, 8, 11, 16, 17, 23, 26, 30, 60, 61, 100, -1])
+@pytest.mark.parametrize('which', [0, 2])
+def test_a_damaged_batch_is_told_and_what_is_before_and_behind_it_can_be_had(
+    at: int, which: int, data: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Partitions are not read when the server starts. One that is damaged takes records on."""
+    broken = segment(data, '*-0')
+    size = broken.stat().st_size // 5
+    flipped(broken, which * size + at % size)
+
+    async def look() -> None:
+        server = await Server.open(Settings({'data': str(data), **USUAL}))
+        partition = int(broken.parent.name.rpartition('-')[2])
+        raw = await Raw.connect(address_of(server))
+        topic = server.broker.catalog.topics['t'].id
+        damaged = [await code_at(raw, partition, offset) for offset in range(0, 50, 10)]
+        assert damaged[which] == 56
+        assert damaged[:which] == [0] * which
+        assert damaged[-1] == 0
+        await server.broker.catalog.alter_group_configs('new', lambda _: {'share.auto.offset.reset': 'earliest'})
+        await join(raw, 'new', 'm', 't')
+        await raw.send(raw.frame(SHARE_FETCH, 1, share_fetch('new', 'm', 0, topic, (partition,))))
+        answer = await raw.answer(SHARE_FETCH, 1)
+        [told] = [each for part in answer['responses'] for each in part['partitions']]
+        if which:
+            assert acquired(answer) == [(partition, 0, 19)]
+        else:
+            assert told['error_code'] == 56
+        assert await publish(raw, 't', batch(100), index=partition, acks=-1) == 0
+        Raw.close_all()
+        await server.close()
+
+    asyncio.run(look())
+    told = [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR]
+    assert told
+    assert all(line.startswith(f'damaged: {broken}: at ') for line in told)
+    assert len(set(told)) == len(told)
+
+
+async def code_at(raw: Raw, partition: int, offset: int) -> int:
+    """The error code of a fetch."""
+    answer = await raw.call(FETCH, FETCH_VERSION, fetch('t', offset, index=partition))
+    code = answer['responses'][0]['partitions'][0]['error_code']
+    assert isinstance(code, int)
+    return code

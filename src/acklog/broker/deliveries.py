@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from acklog.broker.answers import report_damage
 from acklog.broker.api import Refused
 from acklog.broker.delivery import ShareDelivery
 from acklog.broker.eager import Eager
@@ -199,7 +200,8 @@ class Deliveries:
         try:
             config = share_config(group, delivery.partition.topic_name)
             replay = await Replay(lambda _: SharePartition(config), key).run(self.journal.log, base)
-        except LogError:
+        except LogError as error:
+            report_damage(error)
             broker.timer.at(broker.clock() + REFOLD_AGAIN_MS, lambda: self._again(delivery))
             return
         if self._all.get(key) is not delivery:

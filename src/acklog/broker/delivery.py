@@ -19,7 +19,7 @@ from acklog.core.acknowledge import Acknowledgement as CoreAcknowledgement
 from acklog.core.acquire import Batch
 from acklog.core.later import pass_over
 from acklog.core.offsets import Offsets
-from acklog.errors import Failed, OutOfRange
+from acklog.errors import Damaged, Failed, OutOfRange
 from acklog.wire.acknowledgements import Acknowledgement
 from acklog.wire.record_batch import Span, is_control, spans
 
@@ -168,7 +168,12 @@ class ShareDelivery:
                     position = kept[0].last + 1
                     left -= kept[0].size
                     continue
-                read = await self.partition.log.read(position, max(left, 1), up_to=stop)
+                try:
+                    read = await self.partition.log.read(position, max(left, 1), up_to=stop)
+                except Damaged:
+                    if pieces:  # what lies before it can be had
+                        return pieces
+                    raise
                 if not read.data:
                     break
                 view = memoryview(read.data)

@@ -81,6 +81,9 @@ class FetchSessions:
             )
         session.epoch = 1 if session.epoch == LAST_EPOCH else session.epoch + 1
         session.update(request)
+        if len(session.partitions) > PARTITIONS_OF_ALL // self._slots:
+            del self._sessions[session.id]  # its client begins another one, and is told that there is none for so many
+            raise Refused(ErrorCode.FETCH_SESSION_ID_NOT_FOUND, f'fetch session {session.id} has too many partitions')
         return session
 
     def _room(self, request: fetch.Request) -> bool:

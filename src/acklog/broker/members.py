@@ -170,7 +170,7 @@ class Members:
                 timeout=group.integer('share.session.timeout.ms') + (waits or 0),
                 limit=broker.settings.integer('group.share.max.size'),
                 rack=rack,
-                client_id=caller.client_id or '',
+                client_id=(caller.client_id or '')[:MAX_ID_LENGTH],
                 client_host=f'/{caller.address}',
             )
         except MembershipError as error:
