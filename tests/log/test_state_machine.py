@@ -300,6 +300,7 @@ class Machine(RuleBasedStateMachine):
         self.run(self._again(self.world.power_loss(self.chance if partly else None)))
         self.epoch += 1
         self.after(must=self.sure)
+        self.lowest = self.highest = self.start
 
     async def _again(self, end: Coroutine[Any, Any, None]) -> None:
         await end
@@ -312,7 +313,8 @@ class Machine(RuleBasedStateMachine):
         if self.log.start > self.highest:  # nothing was on disk but the name of a segment
             assert self.log.start == self.log.end
             assert self.sure <= self.highest
-        self.start = self.lowest = self.highest = self.log.start
+        self.start = self.log.start
+        self.highest = max(self.highest, self.start)
         assert self.log.end >= must
         found = self.run(contents(self.log))
         assert found == [*self.values, *self.refused][self.start : self.start + len(found)]

@@ -83,20 +83,22 @@ def start_at(store: Store, offset: int) -> None:
                 raise
 
 
-def remove(store: Store, segments: Sequence[Segment], snapshot: str | None) -> None:
-    """Remove dropped segments, the oldest first, once what is known of their producers is on disk (`snapshot`, see
-    `Store.snapshot_to_sync`). Their handles are closed. Raises OSError."""
+def sync_file(store: Store, path: str) -> None:
+    """Put a file of the log on disk, and that it is there. Raises OSError."""
     files = store.files
-    if snapshot is not None:
-        handle = files.open(snapshot)
-        try:
-            files.fdatasync(handle)
-        finally:
-            files.close(handle)
-        files.fsync_dir(store.path)
+    handle = files.open(path)
+    try:
+        files.fdatasync(handle)
+    finally:
+        files.close(handle)
+    files.fsync_dir(store.path)
+
+
+def remove(store: Store, segments: Sequence[Segment]) -> None:
+    """Remove dropped segments, the oldest first. Their handles are closed. Raises OSError."""
     for each in segments:
-        each.remove(files)
-        files.fsync_dir(store.path)  # one by one: never is one missing between two others
+        each.remove(store.files)
+        store.files.fsync_dir(store.path)  # one by one: never is one missing between two others
 
 
 def remove_log(store: Store, path: str) -> None:

@@ -12,7 +12,7 @@ import logging
 from collections.abc import Callable
 from typing import ParamSpec
 
-from acklog.errors import Closed, Damaged, Failed, Full, OutOfRange
+from acklog.errors import Closed, Damaged, OutOfRange
 from acklog.log import disk
 from acklog.log.appender import Appender
 from acklog.log.files import log_error
@@ -260,24 +260,28 @@ class LocalLog:
             if waiting is not None:
                 await waiting
             self._check_open()
-        count = store.below(offset)
-        if not count:
+        if not store.below(offset):
             return
-        try:
-            snapshot = store.snapshot_to_sync(count)
-        except OSError as error:
-            raise log_error(store.path, error) from error
-        dropped = store.segments[:count]
+        if store.snapshot_alone(store.below(offset)) and not store.snapshot_usable():
+            self._appender.roll()
+        dropped = store.segments[: store.below(offset)]
         self._reader.forget()
         for each in dropped:
             store.shared.open_files.forget(each.path)
-        try:
-            await self._in_thread(disk.remove, store, dropped, snapshot)
-        except (Full, Failed):
-            if snapshot is not None:
-                store.index_anew()
-            raise
+        if store.snapshot_alone(len(dropped)):
+            await self._sync_snapshot()
+        await self._in_thread(disk.remove, store, dropped)
         store.segments = [each for each in store.segments if each not in dropped]  # not before they are gone
+
+    async def _sync_snapshot(self) -> None:
+        """Put the index file on disk that alone will name the producers."""
+        store = self._store
+        last = store.segments[-1]
+        try:
+            await asyncio.to_thread(disk.sync_file, store, store.snapshot_to_sync())
+        except OSError as error:
+            last.snapshot_lost = True  # a failed sync: another one of the same file would prove nothing
+            raise log_error(store.path, error) from error
 
     # --- after a failure
 

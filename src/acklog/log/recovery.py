@@ -158,6 +158,8 @@ def _load(
     if segment.complete and trailer and not (chunks and chunks[-1].flags & COMPLETE):
         segment.complete = False  # what it says holds, but what it should say of the batches got lost
         segment.synced = max(segment.synced, trailer.written)
+    if not chunks and producers:
+        chunks = _snapshot(files, segment, producers)
     fold(segment, chunks, producers)
     _cut_index(files, segment)
     if segment.complete:
@@ -166,6 +168,16 @@ def _load(
     if segment.size < segment.synced:
         raise Damaged(f'{segment.path}: at {segment.size}: {fault or "bytes that were on disk are missing"}')
     return fault
+
+
+def _snapshot(files: Files, segment: Segment, producers: Producers) -> list[Chunk]:
+    """The index file got lost: let it begin anew with all producers, as they were when the segment began."""
+    segment.index_size = segment.index_crc = 0
+    try:
+        segment.write_chunk(files, segment.chunk(ALL_PRODUCERS, producers.encode_all()))
+    except OSError as error:
+        _log.warning('%s: %s', segment.index_path, error)
+    return chunks_of(files, segment)[:1]
 
 
 def _cut_index(files: Files, segment: Segment) -> None:

@@ -50,6 +50,7 @@ class Segment:
         'path',
         'rolled',
         'size',
+        'snapshot_lost',
         'synced',
     )
 
@@ -73,6 +74,7 @@ class Segment:
         self.marked = 0  # bytes of the segment that the index file speaks of
         self.marked_entries = 0
         self.marked_synced = -1  # what it says is on disk, itself being there
+        self.snapshot_lost = False  # a sync of its index file has failed
         self.rolled = False  # nothing is appended any more
         self.complete = False  # rolled, on disk, and the index file says so
         self.fresh = True  # its directory entry may not be on disk

@@ -222,21 +222,24 @@ class Store:
             count += 1
         return count
 
-    def index_anew(self) -> None:
-        """A sync of the index file of the last segment may have failed: let the next mark write all of it once more."""
-        last = self.segments[-1]
-        last.index_size = last.index_crc = last.marked = last.marked_entries = 0
-        self._all_producers = True
+    def snapshot_alone(self, count: int) -> bool:
+        """Whether the index file of the last segment alone names the producers when `count` segments are removed."""
+        return bool(self.producers) and not any(each.complete for each in self.segments[count:])
 
-    def snapshot_to_sync(self, count: int) -> str | None:
-        """The index file that alone has the producers when `count` segments are removed, if it may not be on disk.
-
-        Raises OSError when they cannot be written there.
-        """
-        if not self.producers or any(each.complete for each in self.segments[count:]):
-            return None
+    def snapshot_usable(self) -> bool:
+        """Whether that file begins with all producers, or can be made to: as they were when the segment began, for of
+        what it says of later batches nothing counts that no sync has covered."""
         last = self.segments[-1]
-        while self._all_producers or not last.index_size:
+        return not last.size or (last.index_size > 0 and not last.snapshot_lost)
+
+    def snapshot_to_sync(self) -> str:
+        """That file, which is to be synced. Raises OSError when the producers cannot be written there."""
+        last = self.segments[-1]
+        if last.snapshot_lost:
+            last.index_size = last.index_crc = last.marked_entries = 0
+            last.snapshot_lost = False
+            self._all_producers = True
+        while not last.index_size:
             self.mark(always=True)
             if self._all_producers and not self.shared.reserve.give():
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), last.index_path)
