@@ -83,9 +83,27 @@ def reserve(
     if not offsets and tail is None:
         return None
     state.free -= offsets
-    reservation = Reservation(member, wanted, strict, offsets, tail, state.generation)
+    reservation = Reservation(member, wanted, strict, offsets, tail, state)
     state.reservations.append(reservation)
     return reservation
+
+
+def as_reserved(state: ShareState, reservation: Reservation, batches: Sequence[Batch]) -> bool:
+    """Whether just what is reserved is to be taken: all of it was read, no more is to be had there, and nothing has
+    become otherwise since. Then there is nothing left to decide, which is how it mostly is."""
+    offsets = reservation.offsets
+    if reservation.tail is not None or reservation.changes != state.changes or len(state.reservations) != 1:
+        return False
+    if not offsets or not batches:
+        return False
+    last, after = offsets.max(), batches[0][0]
+    if after > offsets.min():
+        return False
+    for batch in batches:
+        if batch[0] != after or batch[2]:
+            return False
+        after = batch[1] + 1
+    return after > last and (reservation.strict or not state.free.range_cardinality(last + 1, after))
 
 
 def release(state: ShareState, reservation: Reservation) -> None:

@@ -219,6 +219,12 @@ class SharePartition:
         state, config = self.state, self.config
         if not reservation.open:
             return Acquired(None, [], 0)
+        if acquiring.as_reserved(state, reservation, batches):
+            reservation.open = False
+            state.reservations.clear()
+            lock, until, offsets = state.lock_number + 1, now + config.lock_ms, reservation.offsets
+            state.record(ev.Taken(now, lock, reservation.member, until, offsets, state.end, None))
+            return Acquired(lock, acquiring.delivered(state, offsets), until)
         acquiring.release(state, reservation)
         room = config.max_in_flight - state.in_flight
         selection = acquiring.select(state, reservation, batches, now, room, config.attempts_limit)

@@ -38,13 +38,13 @@ class Reservation:
     `tail`: the offset from which the reader also reads on in the log, else None; only one open reservation has it.
     """
 
-    __slots__ = ('count', 'generation', 'member', 'offsets', 'open', 'strict', 'tail')
+    __slots__ = ('changes', 'count', 'generation', 'member', 'offsets', 'open', 'strict', 'tail')
 
     def __init__(
-        self, member: str, count: int, strict: bool, offsets: BitMap64, tail: int | None, generation: int
+        self, member: str, count: int, strict: bool, offsets: BitMap64, tail: int | None, state: ShareState
     ) -> None:
         self.member, self.count, self.strict, self.offsets, self.tail = member, count, strict, offsets, tail
-        self.generation, self.open = generation, True
+        self.generation, self.changes, self.open = state.generation, state.changes, True
 
     @property
     def wanted(self) -> list[Range]:
@@ -58,6 +58,7 @@ class ShareState:
     __slots__ = (
         'answered',
         'attempts',
+        'changes',
         'clock',
         'dead',
         'deferred',
@@ -87,6 +88,7 @@ class ShareState:
 
     def __init__(self, start: int = 0) -> None:
         self.epoch = self.lock_number = self.clock = self.generation = 0
+        self.changes = 0  # grows whenever anything becomes otherwise
         self.lost = self.expired = 0  # see `KeptTotals`
         self.answered: dict[tuple[int, ev.Ack], BitMap64] = {}  # by lock number and kind, oldest first
         self.reservations: list[Reservation] = []
@@ -111,11 +113,13 @@ class ShareState:
 
     def record(self, event: ev.Event) -> None:
         """Let it happen, and remember it for the journal."""
+        self.changes += 1
         self.events.append(event)
         self._APPLY[type(event)](self, event)
 
     def apply(self, event: ev.Event) -> None:
         """Let it happen, as the journal says that it has."""
+        self.changes += 1
         self._APPLY[type(event)](self, event)
 
     def come_due(self, now: int) -> None:
@@ -128,6 +132,7 @@ class ShareState:
                 due = times.pop_due(now)
                 self.waiting -= due
                 self.free |= due
+                self.changes += 1
 
     def waited_too_long(self, now: int) -> BitMap64:
         """Take out those that have waited as long as they may. They are in no place then: an event must follow."""
@@ -136,6 +141,7 @@ class ShareState:
             return BitMap64()
         offsets = self.limited.pop_due(now)
         self.waiting -= offsets
+        self.changes += 1
         return offsets
 
     def next_deadline(self) -> int | None:
