@@ -13,6 +13,7 @@ import contextlib
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
+from acklog.broker import eager
 from acklog.broker.answers import answer_to
 from acklog.broker.api import Caller, Refused
 from acklog.broker.delivery import ShareDelivery, Taken
@@ -28,6 +29,7 @@ Key = tuple[bytes, int]  # topic id, partition
 Found = dict[Key, Taken | tuple[ErrorCode, str | None]]
 
 LONGEST_WAIT_MS = 300_000
+AT_A_TIME = 100  # partitions that are looked at before others have their turn
 
 
 class Poll:
@@ -104,6 +106,8 @@ class Poll:
         keys = list(self.keys())
         for key in keys if left > 0 else ():
             visited += 1
+            if visited % AT_A_TIME == 0:
+                await eager.turn()
             taken = await self._take(key, records, left)
             if isinstance(taken, Taken):
                 records -= taken.records

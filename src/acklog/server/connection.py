@@ -233,6 +233,8 @@ class Connection(asyncio.BufferedProtocol):
     def _failed(self, error: BaseException) -> None:
         if isinstance(error, ProtocolError | Unanswerable):
             self.refuse(error)
+        elif isinstance(error, asyncio.CancelledError):  # the loop ends, and with it what this request waited for
+            self._end()
         else:
             self._listener.complaints.error(
                 'bug', 'a request of %s failed: this is a bug', self.caller.address, exc_info=error

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from acklog.broker.answers import answer_to
 from acklog.broker.api import Api, Caller, Refused
+from acklog.broker.eager import turn
 from acklog.broker.fetch_session import FetchSession, Key, outside
 from acklog.broker.partition import Partition
 from acklog.broker.waiting import Waiter
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from acklog.broker.broker import Broker
 
 LONGEST_WAIT_MS = 300_000
+AT_A_TIME = 100  # partitions that are looked at before others have their turn
 
 
 async def handle(broker: Broker, caller: Caller, version: int, request: fetch.Request) -> fetch.Response:
@@ -35,11 +37,14 @@ async def handle(broker: Broker, caller: Caller, version: int, request: fetch.Re
     until = broker.clock() + min(max(request.max_wait_ms, 0), LONGEST_WAIT_MS)
     while True:
         reading = _Reading(broker, caller, request)
-        for key, partition in wanted.items():
+        for number, (key, partition) in enumerate(wanted.items(), 1):
             await reading.read(key, partition)
+            if number % AT_A_TIME == 0:
+                await turn()
         if reading.enough or caller.closed or broker.stopping or until <= broker.clock():
             break
-        await _wait(broker, caller, reading.partitions, until)
+        if not reading.outdated:
+            await _wait(broker, caller, [partition for partition, _ in reading.partitions], until)
     return _response(session, reading.answers)
 
 
@@ -68,11 +73,16 @@ class _Reading:
         self._bytes = 0
         self._failed = False
         self.answers: dict[Key, fetch.PartitionResponse] = {}
-        self.partitions: list[Partition] = []
+        self.partitions: list[tuple[Partition, int]] = []  # and where they ended when they were read
 
     @property
     def enough(self) -> bool:
         return self._failed or self._bytes >= self._min_bytes or not self.answers or not self._room
+
+    @property
+    def outdated(self) -> bool:
+        """Something has come to a partition while others were read."""
+        return any(partition.log.visible_end != end for partition, end in self.partitions)
 
     async def read(self, key: Key, wanted: fetch.Partition) -> None:
         try:
@@ -86,7 +96,8 @@ class _Reading:
     async def _read(self, key: Key, wanted: fetch.Partition) -> fetch.PartitionResponse:
         partition = self._partition(key)
         log = partition.log
-        end = log.stable_end if self._committed else log.visible_end
+        visible_end = log.visible_end
+        end = log.stable_end if self._committed else visible_end
         if not log.start <= wanted.offset <= log.visible_end:
             raise OutOfRange(wanted.offset, log.start, log.visible_end)
         data: bytes | memoryview = b''
@@ -98,7 +109,7 @@ class _Reading:
                 data = b''  # one batch more than fits: it comes first another time
         self._bytes += len(data)
         self._left -= len(data)
-        self.partitions.append(partition)
+        self.partitions.append((partition, visible_end))
         return fetch.PartitionResponse(
             wanted.index,
             ErrorCode.NONE,
