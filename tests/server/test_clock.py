@@ -72,3 +72,14 @@ async def test_stop_forgets_all_calls():
     timer.stop()
     await asyncio.sleep(0.02)
     assert calls == []
+
+
+async def test_a_call_that_asks_for_a_late_one_does_not_delay_those_between():
+    clock = Clock()
+    timer = LoopTimer(clock, asyncio.get_running_loop())
+    calls, begin = [], clock()
+    timer.at(begin + 5, lambda: timer.at(begin + 10_000, lambda: calls.append('late')))
+    timer.at(begin + 10, lambda: calls.append('between'))
+    await asyncio.sleep(0.04)
+    assert calls == ['between']
+    timer.stop()

@@ -80,13 +80,14 @@ class LoopTimer:
         self._order = 0
         self._cancelled = 0  # of those in the heap, at most
         self._armed: tuple[int, asyncio.TimerHandle] | None = None
+        self._running = False  # calls are being made; the next time is looked for after them
 
     def at(self, when: int, callback: Callable[[], None]) -> Call:
         """Call `callback` once when the clock shows `when` (ms) or later."""
         self._order += 1
         call = Call(when, self._order, callback, self)
         heapq.heappush(self._heap, call)
-        if self._armed is None or when < self._armed[0]:
+        if not self._running and (self._armed is None or when < self._armed[0]):
             self._arm(when)
         return call
 
@@ -122,7 +123,7 @@ class LoopTimer:
         self._armed = (when, handle)
 
     def _run(self) -> None:
-        self._armed = None
+        self._armed, self._running = None, True
         now = self._clock()
         heap = self._heap
         try:
@@ -134,5 +135,6 @@ class LoopTimer:
                 else:
                     callback()
         finally:  # a call that raises is a bug of its own and does not stop the others
-            if heap and self._armed is None:
+            self._running = False
+            if heap:
                 self._arm(heap[0].when)
