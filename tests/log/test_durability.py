@@ -6,6 +6,7 @@ import asyncio
 import errno
 import random
 import threading
+import time
 
 import pytest
 from tests.log.worlds import NOW, SYNCED, WRITTEN, LocalWorld, batch, contents, put
@@ -220,6 +221,35 @@ async def test_the_reserve_comes_to_an_end() -> None:
     await local.close()
 
 
+async def test_cutting_and_keeping_to_retention_on_a_full_disk() -> None:
+    local = LocalWorld(reserve_bytes=16_000)
+    config = LogConfig(segment_bytes=2000, retention_ms=-1)
+    log = await local.open(config=config)
+    for number in range(20):
+        await log.append(batch(f'{number}' * 300, producer=(7, 0, number)), NOW, WRITTEN)
+    internal = await local.open('__state', config, internal=True)
+    await internal.append(batch('a'), NOW, WRITTEN)
+    local.files.memory.capacity = local.files.memory.used
+    with pytest.raises(Full):
+        await log.append(batch('more'), NOW, WRITTEN)
+    assert await log.truncate_before(3) == 3
+    await internal.append(batch('b'), NOW, SYNCED)
+    log.configure(LogConfig(segment_bytes=2000, retention_ms=-1, retention_bytes=3000))
+    assert await log.retain(NOW, None) > 3
+    assert await internal.truncate_before(2) == 2
+    end = log.end
+    assert await log.truncate_before(end) == end
+    assert log.size == 0
+    local.files.memory.capacity = 60_000
+    again = batch('19' * 300, producer=(7, 0, 19))
+    assert (await log.append(again, NOW + 1000, SYNCED)).duplicate
+    await local.power_loss()
+    log = await local.open(config=config)
+    assert (log.start, log.end) == (end, end)
+    assert (await log.append(again, NOW + 2000, SYNCED)).duplicate
+    await local.close()
+
+
 # --- failed writes and syncs
 
 
@@ -253,6 +283,24 @@ async def test_a_failed_first_sync_of_a_log(local: LocalWorld) -> None:
     assert await put(log, 'x', durability=SYNCED) == Appended(6, 6, -1)
     await local.power_loss()
     assert await contents(await local.open()) == [*(f'{n}' * 100 for n in range(6)), 'x']
+
+
+async def test_a_sync_right_after_a_failed_one_proves_nothing(local: LocalWorld) -> None:
+    log = await local.open()
+    gate = Gate(local)
+    waiting = [asyncio.ensure_future(put(log, 'a', durability=SYNCED))]
+    await soon(lambda: gate.begun == 1)
+    waiting.append(asyncio.ensure_future(put(log, 'b', durability=SYNCED)))
+    await asyncio.sleep(0)
+    local.files.fail('fdatasync', errno.EIO, LOG)
+    gate.open()
+    time.sleep(0.05)  # noqa: ASYNC251 - the thread goes on; the loop does not hear of it
+    results = await asyncio.gather(*waiting, return_exceptions=True)
+    assert [type(each) for each in results] == [Failed, Failed]
+    await soon(lambda: not log.store.sync_failed)  # type: ignore[attr-defined]
+    await put(log, 'c', durability=SYNCED)
+    await local.power_loss()
+    assert await contents(await local.open()) == ['a', 'b', 'c']
 
 
 async def test_no_space_at_a_sync_says_so(local: LocalWorld) -> None:

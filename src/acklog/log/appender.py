@@ -46,6 +46,7 @@ class Appender:
         '_placer',
         '_quiet',
         '_scheduled',
+        '_sync_failed',
         '_unsynced',
         '_waiting',
         '_written_now',
@@ -86,6 +87,7 @@ class Appender:
     def adopt(self) -> None:
         """Go on from what the store has. Nothing may be pending."""
         self._placer.adopt()
+        self._sync_failed = False
         self.written = self.store.end
         self.on_disk = -1 if self.store.dirty else self.written
 
@@ -284,10 +286,14 @@ class Appender:
 
     def sync(self) -> int:
         """In the sync thread: see `Target`."""
-        if self.deleted or self.store.sync_failed:
+        if self.deleted or self.store.sync_failed or self._sync_failed:
             return -1
         covered = self.written  # before the sizes of the files are looked at
-        disk.sync(self.store)
+        try:
+            disk.sync(self.store)
+        except OSError:
+            self._sync_failed = True  # at once: the next sync would succeed, and prove nothing
+            raise
         return covered
 
     def sync_done(self, covered: int, error: OSError | None) -> None:
@@ -304,6 +310,8 @@ class Appender:
             self._write_pending()
             self._broken(error)
             self._answer()
+            return
+        if covered < 0:
             return
         self.store.settle()
         self.on_disk = max(self.on_disk, covered)

@@ -133,7 +133,7 @@ class MemoryFiles:
     def truncate(self, handle: int, size: int) -> None:
         with self._guard:
             file = self._file(handle)
-            if size - len(file.seen) > self._room():
+            if size - len(file.seen) > max(self._room(), 0):
                 raise _error(errno.ENOSPC, self.path_of(handle))
             if size != len(file.seen):
                 file.change(size, None)
@@ -236,6 +236,11 @@ class MemoryFiles:
             assert isinstance(file, _File)
             _apply(file.seen, position, data)
             _apply(file.on_disk, position, data)
+
+    @property
+    def used(self) -> int:
+        """Bytes in all files together."""
+        return _used(self._root)
 
     def path_of(self, handle: int) -> str:
         return self._handles[handle][0]
