@@ -23,6 +23,7 @@ from acklog.broker.configs import GROUP, Settings
 from acklog.log.directory import DataDirectory
 from acklog.server.run import Server, serve
 
+DELETE_RECORDS = 21
 USUAL = {'listen': '127.0.0.1:0', 'http': 'off', 'acklog.disk.reserve.bytes': '1000000'}
 
 
@@ -285,6 +286,14 @@ def test_a_damaged_batch_is_told_and_what_is_before_and_behind_it_can_be_had(
         else:
             assert told['error_code'] == 56
         assert await publish(raw, 't', batch(100), index=partition, acks=-1) == 0
+        behind = 10 * damaged.index(
+            0, which
+        )  # the next batch, or, where no size is to be relied on, the next in the index
+        cut = {'name': 't', 'partitions': [{'partition_index': partition, 'offset': behind}]}
+        answer = await raw.call(DELETE_RECORDS, 2, {'topics': [cut], 'timeout': 1000})
+        assert answer['topics'][0]['partitions'][0]['error_code'] == 0
+        await raw.send(raw.frame(SHARE_FETCH, 1, share_fetch('new', 'm', 0, topic, (partition,))))
+        assert acquired(await raw.answer(SHARE_FETCH, 1))[0][:2] == (partition, behind)
         Raw.close_all()
         await server.close()
 
