@@ -10,108 +10,24 @@ synced.
 from __future__ import annotations
 
 import asyncio
-import random
-from bisect import bisect_right
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
-from typing import NamedTuple
 
-from acklog.errors import Closed, Failed, Full, LogError, OutcomeUnknown, OutOfOrderSequence, OutOfRange
-from acklog.log.producers import Producers
+from acklog.errors import Closed, LogError, OutcomeUnknown, OutOfOrderSequence, OutOfRange
+from acklog.log.memory_content import Content, MemoryBatch, MemorySegment, at, learn
 from acklog.log.retention import overdue, roll_due, start_due
 from acklog.log.scan import stored
 from acklog.log.seam import Appended, Durability, LogConfig, Overdue, Read
+from acklog.log.trouble import Trouble as Trouble
 from acklog.wire.record_batch import CONTROL, place, spans, stamp
 
 DAY_MS = 24 * 3_600_000
 
 
-class _Pause:
-    """Lets every other task of the loop run once."""
-
-    def __await__(self) -> Generator[None, None, None]:
-        yield
-
-
-@dataclass(slots=True)
-class Trouble:
-    """What may happen to the logs of a directory. `delay`: largest number of times that other tasks run first;
-    `failure_rate`: share of appends that fail at random, with one of `failures`."""
-
-    seed: int = 0
-    delay: int = 0
-    failure_rate: float = 0.0
-    failures: tuple[type[LogError], ...] = (Full, Failed, OutcomeUnknown)
-    on_demand: dict[str, list[type[LogError]]] = field(default_factory=dict)
-    random: random.Random = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.random = random.Random(self.seed)
-
-    def failure(self, name: str) -> type[LogError] | None:
-        """How the next append to this log fails, if it does."""
-        for key in (name, ''):
-            waiting = self.on_demand.get(key)
-            if waiting:
-                return waiting.pop(0)
-        if self.failure_rate and self.random.random() < self.failure_rate:
-            return self.random.choice(self.failures)
-        return None
-
-    async def pause(self) -> None:
-        if self.delay:
-            for _ in range(self.random.randint(0, self.delay)):
-                await _Pause()
-
-
-class _Batch(NamedTuple):
-    first: int
-    last: int
-    max_timestamp: int
-    data: bytes
-
-
-class _Segment:
-    """Batches that retention drops together; see `retention.Aged`."""
-
-    def __init__(self, base: int) -> None:
-        self.base = base
-        self.size = 0
-        self.max_timestamp = self.created = self.appended = -1
-        self.batches: list[_Batch] = []
-
-
-class _Content:
-    """What would be on disk."""
-
-    def __init__(self) -> None:
-        self.segments = [_Segment(0)]
-        self.start = self.end = self.synced = 0
-        self.producers = Producers()
-        self.synced_producers = Producers()
-
-    def sync(self) -> None:
-        """All of it is on disk."""
-        self.synced = self.end
-        self.synced_producers = deepcopy(self.producers)
-
-    def cut(self) -> None:
-        """Forget what was not synced."""
-        self.end = max(self.synced, self.start)
-        while len(self.segments) > 1 and self.segments[-1].base >= self.end:
-            self.segments.pop()
-        self.producers = deepcopy(self.synced_producers)
-        for segment in self.segments:
-            segment.batches = [each for each in segment.batches if each.first < self.end]
-            segment.size = sum(len(each.data) for each in segment.batches)
-            segment.max_timestamp = max((each.max_timestamp for each in segment.batches), default=-1)
-
-
 class MemoryLog:
     """See `acklog.log.seam.Log`."""
 
-    def __init__(self, name: str, content: _Content, config: LogConfig, directory: MemoryDirectory) -> None:
+    def __init__(self, name: str, content: Content, config: LogConfig, directory: MemoryDirectory) -> None:
         self.name = name
         self._content, self._config, self._directory = content, config, directory
         self._trouble = directory.trouble
@@ -175,7 +91,7 @@ class MemoryLog:
         end = content.end if up_to is None else min(up_to, content.end)
         taken: list[bytes] = []
         size = 0
-        for segment in content.segments[_at(content.segments, offset) :]:
+        for segment in content.segments[at(content.segments, offset) :]:
             for batch in segment.batches:
                 if batch.last < offset:
                     continue
@@ -311,26 +227,26 @@ class MemoryLog:
             found = stored(batches, span.position, 0)
             assert found is not None
             data = bytes(batches[span.position : span.position + span.size])
-            batch = _Batch(found.first, found.last, found.max_timestamp, data)
+            batch = MemoryBatch(found.first, found.last, found.max_timestamp, data)
             segment.batches.append(batch)
             segment.size += span.size
             segment.max_timestamp = max(segment.max_timestamp, found.max_timestamp)
             content.end = found.last + 1
-            _learn(content.producers, batch, now, append_time)
+            learn(content.producers, batch, now, append_time)
         for callback in self._listeners:
             asyncio.get_running_loop().call_soon(callback)
         return Appended(first, content.end - 1, append_time)
 
-    def _roll(self) -> _Segment:
+    def _roll(self) -> MemorySegment:
         segments = self._content.segments
         if segments[-1].size:
-            segments.append(_Segment(self._content.end))
+            segments.append(MemorySegment(self._content.end))
         return segments[-1]
 
     def _start_at(self, offset: int) -> None:
         segments = self._content.segments
         self._content.start = offset
-        del segments[: _at(segments, offset)]
+        del segments[: at(segments, offset)]
 
 
 class MemoryDirectory:
@@ -339,14 +255,14 @@ class MemoryDirectory:
     def __init__(self, trouble: Trouble | None = None, *, epoch: int = 0) -> None:
         self.trouble = trouble or Trouble()
         self.epoch = epoch
-        self._contents: dict[str, _Content] = {}
+        self._contents: dict[str, Content] = {}
         self._open: dict[str, MemoryLog] = {}
 
     async def open(self, name: str, config: LogConfig, *, internal: bool = False) -> MemoryLog:
         await self.trouble.pause()
         log = self._open.get(name)
         if log is None:
-            content = self._contents.setdefault(name, _Content())
+            content = self._contents.setdefault(name, Content())
             log = self._open[name] = MemoryLog(name, content, config, self)
         return log
 
@@ -381,20 +297,3 @@ class MemoryDirectory:
         """A log of this directory has been deleted."""
         self._open.pop(name, None)
         self._contents.pop(name, None)
-
-
-def _at(segments: Sequence[_Segment], offset: int) -> int:
-    return max(bisect_right(segments, offset, key=_base) - 1, 0)
-
-
-def _base(segment: _Segment) -> int:
-    return segment.base
-
-
-def _learn(producers: Producers, batch: _Batch, now: int, append_time: int = -1) -> None:
-    found = stored(batch.data, 0, 0)
-    assert found is not None
-    if found.producer_id >= 0 and not found.attributes & CONTROL:
-        producers.appended(
-            found.producer_id, found.producer_epoch, found.base_sequence, batch.first, batch.last, now, append_time
-        )
