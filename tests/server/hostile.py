@@ -31,11 +31,13 @@ class Hostile:
         self._random = random.Random(seed)
         self._names = names
         self._ids = ids
+        self._long_left = 0
         self.huge = False  # a request may have thousands of elements, and texts of a megabyte
 
     def request(self, key: int) -> tuple[int, dict[str, Any]]:
         """(version, fields)."""
         version = self._random.choice(VERSIONS[key])
+        self._long_left = 3
         return version, self._fields(layout.of_message(key, version, REQUEST), 0)
 
     def _fields(self, structure: Structure, depth: int) -> dict[str, Any]:
@@ -54,6 +56,8 @@ class Hostile:
             count = pick.choice([0, 1, 1, 1, 2, 3])
             if self.huge and pick.random() < 0.1:
                 count = pick.choice([50, 3000]) if depth == 0 else 40
+            if count > 5:
+                self._long_left = 0  # thousands of these would be larger than a request may be
             values = [self._one(field, depth, flexible) for _ in range(min(count, 5))]
             return [pick.choice(values) for _ in range(count)] if count > 5 else values  # duplicates, on purpose
         return self._one(field, depth, flexible)
@@ -82,7 +86,8 @@ class Hostile:
 
     def _text(self, flexible: bool) -> str:
         pick = self._random
-        if self.huge and flexible and pick.random() < 0.02:
+        if self.huge and flexible and self._long_left and pick.random() < 0.05:
+            self._long_left -= 1
             return 'x' * pick.choice([LONG, 1 << 20])
         return pick.choice(
             [
