@@ -35,13 +35,13 @@ def acklog(*arguments: str, bootstrap: str = '127.0.0.1:1', http: str = 'http://
     out, err = io.StringIO(), io.StringIO()
     before = sys.stdin, dict(os.environ)
     sys.stdin = io.TextIOWrapper(io.BytesIO(stdin.encode()))
-    os.environ |= {'ACKLOG_BOOTSTRAP': bootstrap, 'ACKLOG_HTTP': http}
+    os.environ |= {'ACKLOG_BOOTSTRAP': bootstrap, 'ACKLOG_API': http}
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             code = main(list(arguments))
     finally:
         sys.stdin = before[0]
-        for name in ('ACKLOG_BOOTSTRAP', 'ACKLOG_HTTP'):
+        for name in ('ACKLOG_BOOTSTRAP', 'ACKLOG_API'):
             os.environ.pop(name)
             if name in before[1]:
                 os.environ[name] = before[1][name]

@@ -240,3 +240,9 @@ def test_serve_at_an_address_that_is_taken(shared: Shared, tmp_path: Path) -> No
     assert (ran.code, ran.out) == (1, '')
     assert ran.err.count('\n') == 1
     assert 'Traceback' not in ran.err
+
+
+def test_no_variable_of_the_client_commands_is_a_setting_of_the_server() -> None:
+    settings = {environment_name(name) for name in BROKER}
+    assert settings.isdisjoint({'ACKLOG_BOOTSTRAP', 'ACKLOG_API'})
+    assert 'ACKLOG_HTTP' in settings

@@ -1,6 +1,6 @@
 """How a command reaches the server's HTTP API: the options for it, and what asking and changing there have in common.
 
-`--http` comes from the option, behind or before the command's name, else from ACKLOG_HTTP, else it is
+`--http` comes from the option, behind or before the command's name, else from ACKLOG_API, else it is
 http://127.0.0.1:8080.
 """
 
@@ -56,7 +56,7 @@ def reaches_http(command: F) -> F:
     )(wrapped)
     return click.option(
         '--http',
-        envvar='ACKLOG_HTTP',
+        envvar='ACKLOG_API',
         default=DEFAULT,
         show_default=True,
         show_envvar=True,
