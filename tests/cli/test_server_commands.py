@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.cli.run import acklog, end, start, until
 
+from acklog.broker.configs import BROKER
+from acklog.server.config import environment_name
+
 if TYPE_CHECKING:
     from tests.conftest import Shared
 
