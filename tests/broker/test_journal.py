@@ -10,6 +10,7 @@ from tests.broker.groups_world import World, settled
 
 from acklog.broker import journal as journal_module
 from acklog.broker.broker import JOURNAL
+from acklog.broker.refolds import LONGEST_MS
 from acklog.errors import Failed, Full, OutcomeUnknown
 
 STORAGE_ERROR = 56
@@ -62,6 +63,8 @@ async def test_what_may_have_been_written_is_looked_up(world: World) -> None:
         world.directory.trouble.on_demand[JOURNAL] = [OutcomeUnknown]
         before = world.broker.deliveries.journal.log.end
         answer = await world.sign_off('a', epoch, topic, 0)
+        await settled()
+        world.pass_time(LONGEST_MS)  # one loss after the other: it is not read anew at once
         await settled()
         if world.broker.deliveries.journal.log.end > before:
             stored += 1

@@ -115,6 +115,36 @@ async def test_a_journal_that_cannot_be_written_fences_and_comes_back(error: int
     assert acquired(await raw.answer(SHARE_FETCH, 1)) == [(0, 2, 2), (0, 3, 5)]
 
 
+async def test_a_journal_that_cannot_be_written_for_long_costs_little(serve: Serve) -> None:
+    """Members of many share partitions try again and again, and each time the disk refuses."""
+    files = FaultyFiles()
+    server = await serve(NO_RETENTION, files=files)
+    raw = await Raw.connect(address_of(server))
+    await server.broker.catalog.alter_group_configs('g', lambda _: {'share.auto.offset.reset': 'earliest'})
+    topic = await create(raw, 't', 40)
+    for index in range(40):
+        assert await publish(raw, 't', batch(500, 50), index=index) == 0
+    await join(raw, 'g', 'm', 't')
+    await raw.send(raw.frame(SHARE_FETCH, 1, share_fetch('g', 'm', 0, topic, range(40), records=2000)))
+    assert len(acquired(await raw.answer(SHARE_FETCH, 1))) == 40
+    for offset in range(20):  # some history: 800 events
+        for index in range(40):
+            assert await accept(raw, 'g', 'm', offset * 40 + index + 1, topic, [(index, offset, offset)]) == 0
+    other = await Raw.connect(address_of(server))
+    files.fail('pwritev', errno.ENOSPC, '*/__share_state/*.log', times=None)
+    written, loop, everywhere = files.calls['pwritev'], asyncio.get_running_loop(), [(n, 20, 20) for n in range(40)]
+    until, slowest, epoch = loop.time() + 1.5, 0.0, 801
+    while (now := loop.time()) < until:
+        assert await accept(raw, 'g', 'm', epoch, topic, everywhere) == FULL
+        await other.call(METADATA, 12, {'topics': []})
+        slowest, epoch = max(slowest, loop.time() - now), epoch + 1
+    assert slowest < 0.3
+    assert files.calls['pwritev'] - written < 100
+    files.heal()
+    await asyncio.sleep(2)
+    assert await accept(raw, 'g', 'm', epoch, topic, everywhere) == 0
+
+
 async def test_a_catalog_that_cannot_be_written(serve: Serve) -> None:
     files = FaultyFiles()
     server = await serve(NO_RETENTION, files=files)

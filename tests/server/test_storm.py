@@ -56,7 +56,7 @@ class Client:
     async def run(self) -> None:
         while asyncio.get_running_loop().time() < self.until:
             raw = await Raw.connect(self.address)
-            with contextlib.suppress(Closed, TimeoutError):
+            with contextlib.suppress(Closed):
                 for _ in range(self.pick.randrange(1, 20)):
                     await self.pick.choice(self.does)(raw)
                     await asyncio.sleep(0)

@@ -6,18 +6,16 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from acklog.broker.answers import report_damage
 from acklog.broker.api import Refused
 from acklog.broker.delivery import ShareDelivery
-from acklog.broker.eager import Eager
 from acklog.broker.excerpts import Excerpts
 from acklog.broker.group_config import offset_reset, pause_threshold, read_committed, share_config
 from acklog.broker.journal import Journal
 from acklog.broker.journal_format import ShareKey
 from acklog.broker.poison import Watch
+from acklog.broker.refolds import Refolds
 from acklog.broker.replay import Replay
 from acklog.core.share_partition import ShareConfig, SharePartition
-from acklog.errors import LogError
 from acklog.wire.error_code import ErrorCode
 
 if TYPE_CHECKING:
@@ -27,8 +25,6 @@ if TYPE_CHECKING:
     from acklog.broker.waiting import Waiter
     from acklog.core.events import Event
 
-REFOLD_AGAIN_MS = 100
-
 
 class Deliveries:
     """The share partitions, by (group incarnation, topic id, partition)."""
@@ -37,6 +33,7 @@ class Deliveries:
         self.journal = journal
         self._broker = broker
         self._excerpts = Excerpts()
+        self._refolds = Refolds(broker, journal, self._forget)
         self._all: dict[ShareKey, ShareDelivery] = {}
         self._of_group: dict[int, dict[ShareKey, ShareDelivery]] = {}
         self._highest_lock = 0  # number of a lock of share partitions that have ended
@@ -183,38 +180,7 @@ class Deliveries:
             if (delivery := self._all.get(key)) is not None:
                 delivery.fenced = True
                 delivery.wake_all()
-                Eager(self._refold(delivery), self._refolded)
-
-    def _refolded(self, _: None, error: BaseException | None) -> None:
-        if error is not None:
-            raise error  # a bug: LogErrors are tried again
-
-    async def _refold(self, delivery: ShareDelivery) -> None:
-        """Replace its state by what the journal says."""
-        key, broker = delivery.key, self._broker
-        group = broker.group_by_id(key.group)
-        base = self.journal.bases.get(key)
-        if base is None or group is None:  # its beginning was what got lost: as if it had never been
-            self._forget(delivery)
-            return
-        try:
-            config = share_config(group, delivery.partition.topic_name)
-            replay = await Replay(lambda _: SharePartition(config), key).run(self.journal.log, base)
-        except LogError as error:
-            report_damage(error)
-            broker.timer.at(broker.clock() + REFOLD_AGAIN_MS, lambda: self._again(delivery))
-            return
-        if self._all.get(key) is not delivery:
-            return
-        delivery.state = replay.states[key]
-        delivery.fenced = False
-        delivery.log_starts_at(delivery.partition.log.start)
-        if delivery.state.is_burying:
-            self._broker.dead_letters.owe(delivery)
-
-    def _again(self, delivery: ShareDelivery) -> None:
-        if self._all.get(delivery.key) is delivery:
-            Eager(self._refold(delivery), self._refolded)
+                self._refolds.add(delivery)
 
     def _forget(self, delivery: ShareDelivery) -> None:
         key = delivery.key

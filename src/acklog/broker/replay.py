@@ -8,16 +8,18 @@ in it.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Container
 from dataclasses import dataclass, field
 
 from acklog.broker import event_codec
+from acklog.broker.eager import turn
 from acklog.broker.journal_format import Kind, ShareKey, chunk, entries, number_of
 from acklog.core.share_partition import SharePartition
+from acklog.errors import Failed
 from acklog.log.seam import Log
 from acklog.wire.record_batch import records, spans
 
-READ_BYTES = 4 * 1024 * 1024
+READ_BYTES = 256 * 1024  # some milliseconds' work; then others have their turn
 
 
 @dataclass(slots=True)
@@ -30,10 +32,10 @@ class _Snapshot:
 
 @dataclass(slots=True)
 class Replay:
-    """What the journal says. `create` makes an empty share partition; it is given the key."""
+    """What the journal says. `create` makes an empty share partition; it is given the key. `only`: these, None: all."""
 
     create: Callable[[ShareKey], SharePartition]
-    only: ShareKey | None = None
+    only: Container[ShareKey] | None = None
     states: dict[ShareKey, SharePartition] = field(default_factory=dict)
     bases: dict[ShareKey, int] = field(default_factory=dict)
     sizes: dict[ShareKey, int] = field(default_factory=dict)
@@ -41,11 +43,11 @@ class Replay:
     _partial: dict[ShareKey, _Snapshot] = field(default_factory=dict)
 
     async def run(self, log: Log, first: int | None = None) -> Replay:
-        """Read the journal from `first` (default: its start) to its end. Raises Damaged."""
+        """Read the journal from `first` (default: its start) to where its end is now. Raises LogError."""
         async for position, timestamp, value in _values(log, log.start if first is None else max(first, log.start)):
             self.latest = max(self.latest, timestamp)
             for key, kind, payload in entries(value):
-                if self.only is None or key == self.only:
+                if self.only is None or key in self.only:
                     self._entry(position, key, kind, payload)
         self.bases = dict(sorted(self.bases.items(), key=lambda item: item[1]))
         return self
@@ -97,9 +99,15 @@ def _fold(state: SharePartition, payload: bytes) -> None:
 
 async def _values(log: Log, offset: int) -> AsyncIterator[tuple[int, int, bytes]]:
     """(offset, timestamp, value) of each record from `offset` on."""
-    while offset < log.end:
-        read = await log.read(offset, READ_BYTES, up_to=log.end)
+    end = log.end
+    while offset < end:
+        if log.visible_end <= offset:
+            await turn()  # what was appended in this turn is written at its end
+        read = await log.read(offset, READ_BYTES, up_to=end)
+        if not read.data:
+            raise Failed(f'the journal is not written from offset {offset} on, up to {end}')
         for record in records(read.data):
             if record.value is not None:
                 yield record.offset, record.timestamp, record.value
         offset = spans(read.data)[-1].last + 1
+        await turn()
