@@ -31,6 +31,8 @@ from tests.server.raw import (
 from tests.server.test_nonsense import is_well
 from tests.server.traffic import FETCH_VERSION, PRODUCE_VERSION, acquired, batch, fetch, produce, share_fetch
 
+from acklog.broker.configs import Settings
+from acklog.errors import LogError
 from acklog.log.faulty_files import FaultyFiles
 from acklog.server.run import Server
 
@@ -187,3 +189,10 @@ async def test_anything_at_any_time(seed: int, faults: bool, serve: Serve) -> No
     files.heal()
     await running
     await is_well(server)
+    topics = set(server.broker.catalog.topics)
+    with contextlib.suppress(LogError):  # what failed and was not tried again since
+        await server.close()
+    again = await Server.open(Settings(server.settings.static), files)
+    assert set(again.broker.catalog.topics) == topics
+    await is_well(again)
+    await again.close()
