@@ -8,12 +8,34 @@ import struct
 
 import pytest
 from tests.server.conftest import Serve, address_of
-from tests.server.raw import API_VERSIONS, FETCH, METADATA, PRODUCE, Closed, Raw
-from tests.server.traffic import FETCH_VERSION, PRODUCE_VERSION, batch, create, fetch, produce, publish
+from tests.server.raw import (
+    API_VERSIONS,
+    CREATE_TOPICS,
+    FETCH,
+    METADATA,
+    PRODUCE,
+    SHARE_FETCH,
+    SHARE_HEARTBEAT,
+    Closed,
+    Raw,
+)
+from tests.server.traffic import (
+    FETCH_VERSION,
+    PRODUCE_VERSION,
+    batch,
+    create,
+    fetch,
+    join,
+    produce,
+    publish,
+    share_fetch,
+)
 
 from acklog.server import connection
 from acklog.server.run import Server
+from acklog.wire.error_code import ErrorCode
 
+ALTER_CONFIGS = 44
 MB = 1 << 20
 
 
@@ -295,6 +317,40 @@ async def test_who_waits_for_room_goes_on_when_the_limit_is_raised(serve: Serve)
     assert not publishing.done()
     await server.broker.catalog.alter_broker_configs('', lambda _: {'queued.max.request.bytes': str(64 * MB)})
     assert await publishing == 0
+
+
+async def configured(raw: Raw, name: str, value: str) -> None:
+    """Change a config of the server, as an admin client does."""
+    configs = [{'name': name, 'config_operation': 0, 'value': value}]
+    fields = {'resources': [{'resource_type': 4, 'resource_name': '', 'configs': configs}], 'validate_only': False}
+    assert (await raw.call(ALTER_CONFIGS, 1, fields))['responses'][0]['error_code'] == 0
+
+
+async def test_other_settings_change_while_running(serve: Serve) -> None:
+    server = await serve()
+    raw = await Raw.connect(address_of(server))
+    topic = await create(raw, 't')
+    await join(raw, 'g', 'm', 't')
+    assert await publish(raw, 't', batch(5000)) == 0
+    await configured(raw, 'message.max.bytes', '1000')
+    assert await publish(raw, 't', batch(5000)) == ErrorCode.MESSAGE_TOO_LARGE
+    await configured(raw, 'log.message.timestamp.before.max.ms', '60000')
+    assert await publish(raw, 't', batch(100)) == ErrorCode.INVALID_TIMESTAMP
+    await configured(raw, 'auto.create.topics.enable', 'false')
+    auto = {'topics': [{'name': 'new'}], 'allow_auto_topic_creation': True}
+    assert (await raw.call(METADATA, 12, auto))['topics'][0]['error_code'] == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    await configured(raw, 'acklog.max.partitions', '1')
+    more = {'topics': [{'name': 'u', 'num_partitions': 1, 'replication_factor': -1}], 'timeout': 1000}
+    assert (await raw.call(CREATE_TOPICS, 7, more))['topics'][0]['error_code'] == ErrorCode.POLICY_VIOLATION
+    await configured(raw, 'group.share.max.size', '1')
+    other = {'group_id': 'g', 'member_id': 'other', 'member_epoch': 0, 'subscribed_topic_names': ['t']}
+    answer = await raw.call(SHARE_HEARTBEAT, 1, other)
+    assert answer['error_code'] == ErrorCode.GROUP_MAX_SIZE_REACHED
+    await configured(raw, 'group.share.record.lock.duration.ms', '16000')
+    assert (await raw.call(SHARE_FETCH, 2, share_fetch('g', 'm', 0, topic)))['acquisition_lock_timeout'] == 16_000
+    await configured(raw, 'group.share.heartbeat.interval.ms', '6000')
+    beat = {'group_id': 'g', 'member_id': 'm', 'member_epoch': 1, 'subscribed_topic_names': None}
+    assert (await raw.call(SHARE_HEARTBEAT, 1, beat))['heartbeat_interval'] == 6000
 
 
 # -- large requests ----------------------------------------------------------------------------------------------------
