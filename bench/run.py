@@ -28,11 +28,12 @@ from pathlib import Path
 from types import ModuleType
 
 from disk import fdatasync_us
+from loopback import loopback_us
 from servers import Acklog, Kafka, Server, kafka_missing, resident_mb
 from table import render
 
 MEASURES = (
-    'start', 'publish', 'share', 'small', 'sync_latency', 'end_to_end', 'new_member', 'takeover', 'recovery',
+    'start', 'publish', 'share', 'pair', 'small', 'sync_latency', 'end_to_end', 'new_member', 'takeover', 'recovery',
     'many_partitions',
 )  # fmt: skip
 HERE = Path(__file__).parent
@@ -54,7 +55,7 @@ class Benchmark:
         # The order changes from round to round, so that neither is always the one after the other's writes.
         for kind in self._kinds if number % 2 else reversed(self._kinds):
             begun = time.monotonic()
-            for name, value in fdatasync_us(self._folder).items():
+            for name, value in {**fdatasync_us(self._folder), **loopback_us()}.items():
                 self.results[kind.name][name].append(value)
             modules = {name: importlib.import_module(f'measures.{name}') for name in self._names}
             for name, module in modules.items():

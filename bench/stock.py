@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -112,6 +113,12 @@ def consume(target: Target, topic: str, count: int, acknowledge: Callable[[Share
     if got < count:
         raise RuntimeError(f'{got} of {count} records came')
     return (got - first) / seconds if got > first else got / seconds
+
+
+def own_cpu_seconds() -> float:
+    """Of this process."""
+    used = os.times()
+    return used.user + used.system
 
 
 def percentile(values: list[float], percent: float) -> float:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 
-from stock import Target, publish
+from stock import Target, own_cpu_seconds, publish
 
 RECORDS = 1_000_000
 
@@ -17,8 +17,10 @@ def measure(target: Target) -> dict[str, float]:
     for size, label in ((100, '100b'), (1000, '1kb')):
         for acks in ('all', '1'):
             count, topic = target.records(RECORDS), target.topic()
-            cpu, begun = target.cpu_seconds(), time.perf_counter()
+            own, cpu, begun = own_cpu_seconds(), target.cpu_seconds(), time.perf_counter()
             publish(target, topic, count, size, acks=acks)
             figures[f'publish_{label}_{acks}'] = count / (time.perf_counter() - begun)
             figures[f'publish_cpu_{label}_{acks}'] = (target.cpu_seconds() - cpu) / count * 1e6
+            if (label, acks) == ('100b', '1'):
+                figures['publish_client'] = (own_cpu_seconds() - own) / count * 1e6
     return figures

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from confluent_kafka import AcknowledgeType, ShareConsumer
-from stock import Target, consume, publish
+from stock import Target, consume, own_cpu_seconds, publish
 
 RECORDS, ALTERNATING = 1_000_000, 200_000
 ACCEPT, REJECT = AcknowledgeType.ACCEPT, AcknowledgeType.REJECT
@@ -36,7 +36,9 @@ def measure(target: Target) -> dict[str, float]:
     for name, full, acknowledge in WAYS:
         count, topic = target.records(full), target.topic()
         publish(target, topic, count, 100)
-        cpu = target.cpu_seconds()
+        own, cpu = own_cpu_seconds(), target.cpu_seconds()
         figures[f'share_{name}'] = consume(target, topic, count, acknowledge)
         figures[f'share_cpu_{name}'] = (target.cpu_seconds() - cpu) / count * 1e6
+        if acknowledge is None:
+            figures['share_client'] = (own_cpu_seconds() - own) / count * 1e6
     return figures

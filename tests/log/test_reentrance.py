@@ -86,6 +86,7 @@ async def test_appending_when_the_log_has_grown(local: LocalWorld) -> None:
 async def test_a_failure_within_the_answer(local: LocalWorld) -> None:
     """The first append is written; what its caller appends then is not, and breaks the log."""
     log = await local.open()
+    await log.append(batch('0'), NOW, WRITTEN)  # later ones of the same millisecond go out together
     local.files.fail('pwritev', errno.EIO, '*.log', after=1)
     results: list[object] = []
 
@@ -98,11 +99,11 @@ async def test_a_failure_within_the_answer(local: LocalWorld) -> None:
 
     runs = [AtOnce(twice()), AtOnce(synced())]
     await asyncio.gather(*(run.done for run in runs))
-    assert results == [Appended(0, 0, -1)]
+    assert results == [Appended(1, 1, -1)]
     assert [type(run.error) for run in runs] == [Failed, Failed]
     for _ in range(100):
         await asyncio.sleep(0.001)
-    assert await contents(log) == ['a', 's']
+    assert await contents(log) == ['0', 'a', 's']
 
 
 async def test_closing_from_within_the_answer(local: LocalWorld) -> None:

@@ -323,6 +323,8 @@ class ShareDelivery:
 
     def arm(self) -> None:
         """Be called at the state's next deadline. One call at a time is asked for; a later deadline waits for it."""
+        if self._armed is not None and self._armed <= self.state.soonest:
+            return
         deadline = self.state.next_deadline()
         if deadline is not None and (self._armed is None or deadline < self._armed):
             self._armed = deadline

@@ -54,6 +54,8 @@ _LONG = struct.Struct('>BI')
 _LONGEST_RUN = 0xFFFF_FFFF
 
 _NONE, _SINGLE, _MANY = 0, 1, 2
+_BEGINNING = bytes((FORMAT,))
+_NOTHING_LATER = _LONG.pack(2, 0)
 
 
 class Field(NamedTuple):
@@ -103,11 +105,9 @@ def _choice(*choices: Any) -> Field:
 
 
 class _Writer(bytearray):
-    """Bytes that become more, and the last large sets in them."""
+    """Bytes that become more, and the last large sets in them, once there is one."""
 
-    def __init__(self) -> None:
-        super().__init__((FORMAT,))
-        self.large: list[BitMap64] = []
+    large: list[BitMap64] | None = None
 
 
 class _Reader(bytes):
@@ -158,6 +158,8 @@ def _put_offsets(out: _Writer, value: BitMap64) -> None:
     if len(data) < LARGE:
         _put_set(out, value, data)
         return
+    if out.large is None:
+        out.large = []
     differences = [value ^ other for other in out.large]
     sizes = [len(_compact(difference)) for difference in differences]
     if sizes and min(sizes) < len(data) // 2:
@@ -232,7 +234,7 @@ def _little(values: array[int]) -> array[int]:
 
 def _put_later(out: _Writer, value: tuple[BitMap64, Dues] | None) -> None:
     if value is None:
-        _put_offsets(out, BitMap64())
+        out += _NOTHING_LATER
     else:
         _put_offsets(out, value[0])
         _put_dues(out, value[1])
@@ -299,14 +301,36 @@ _EVENTS: dict[int, tuple[Callable[..., ev.Event], tuple[Field, ...]]] = {
     73: (ev.KeptTotals, (INT, INT)),
 }
 _WRITERS = {make: (number, tuple(field.put for field in fields)) for number, (make, fields) in _EVENTS.items()}
+_TAKEN_HEAD = struct.Struct('>BqqI')
+
+
+def _put_taken(out: _Writer, event: ev.Taken) -> None:
+    """The same as by its fields, in half the time: there is one of these for each acquire."""
+    now, lock, member, until, offsets, end, later = event
+    text = member.encode()
+    out += _TAKEN_HEAD.pack(1, now, lock, len(text))
+    out += text
+    out += _INT.pack(until)
+    _put_offsets(out, offsets)
+    out += _INT.pack(end)
+    if later is None:
+        out += _NOTHING_LATER
+    else:
+        _put_later(out, later)
+
+
 _READERS = {number: (make, tuple(field.get for field in fields)) for number, (make, fields) in _EVENTS.items()}
 
 
 def encode(events: Iterable[ev.Event]) -> bytes:
     """The bytes of `events`, in order."""
-    out = _Writer()
+    out = _Writer(_BEGINNING)
     for event in events:
-        number, puts = _WRITERS[type(event)]
+        kind = type(event)
+        if kind is ev.Taken:
+            _put_taken(out, event)  # type: ignore[arg-type]
+            continue
+        number, puts = _WRITERS[kind]
         out.append(number)
         for put, value in zip(puts, event, strict=True):
             put(out, value)

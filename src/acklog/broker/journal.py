@@ -22,7 +22,7 @@ from acklog.broker.journal_format import Kind, ShareKey, chunks, entry, mark
 from acklog.errors import LogError
 from acklog.log.promise import Promise
 from acklog.log.seam import Durability, Log
-from acklog.wire.record_batch import build
+from acklog.wire.record_batch import build_one
 
 if TYPE_CHECKING:
     from acklog.broker.time import Clock, Timer
@@ -46,6 +46,7 @@ class Journal:
         self._durability = Durability.SYNCED if sync_every else Durability.WRITTEN
         self._sync_ms = sync_ms
         self._sync_due = False
+        self._latest = -1  # when a batch was written last (ms)
         self._entries: list[bytes] = []
         self._keys: set[ShareKey] = set()
         self._turn: Promise[LogError | None] | None = None
@@ -77,13 +78,21 @@ class Journal:
 
     async def written(self) -> None:
         """Wait until all that has been recorded is in the journal. Raises LogError if it is not."""
-        if (turn := self.pending()) is not None and (error := await turn) is not None:
+        turn = self.pending()  # first: when `hurry` returns it may be settled and gone
+        self.hurry()
+        if turn is not None and (error := await turn) is not None:
             raise error
 
     def pending(self) -> Promise[LogError | None] | None:
         """What to await later for all that has been recorded up to now: why it is not in the journal, None if it is.
         None if there is nothing to wait for."""
         return self._turn or self._writing
+
+    def hurry(self) -> None:
+        """No more is to come of this step. Where there was nothing to write in this millisecond yet, nobody else is
+        waited for: at a low rate a turn of the loop is a good part of an answer's time."""
+        if self._turn is not None and self._writing is None and self._clock() > self._latest:
+            self._write()
 
     def _add(self, key: ShareKey, kind: Kind, payload: bytes) -> None:
         self._entries.append(entry(key, kind, payload))
@@ -113,9 +122,9 @@ class Journal:
         entries, self._entries = self._entries, []
         keys, self._keys = self._keys, set()
         failure: LogError | None = None
-        now = self._clock()
+        now = self._latest = self._clock()
         try:
-            batch = build([(None, b''.join(entries))], timestamp=now)
+            batch = build_one(entries[0] if len(entries) == 1 else b''.join(entries), now)
             at = await self.log.append(batch, now, self._durability, at_once=True)
         except LogError as error:
             failure = error

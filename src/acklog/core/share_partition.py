@@ -168,6 +168,11 @@ class SharePartition:
 
     # -- time ----------------------------------------------------------------------------------------------------------
 
+    @property
+    def soonest(self) -> int:
+        """No deadline is before this (ms); it may be too early, and costs nothing to know."""
+        return self.state.soonest
+
     def next_deadline(self) -> int | None:
         """When something falls due or a lock runs out next (ms); None: never."""
         return self.state.next_deadline()

@@ -42,7 +42,6 @@ class Appender:
         '_buffers',
         '_listeners',
         '_loop',
-        '_now',
         '_placer',
         '_quiet',
         '_scheduled',
@@ -53,6 +52,7 @@ class Appender:
         'closed',
         'deleted',
         'internal',
+        'latest',
         'on_disk',
         'on_failure',
         'store',
@@ -75,7 +75,7 @@ class Appender:
         self._written_now: list[tuple[Promise[Appended], Appended, bool]] = []  # written, and not answered yet
         self._placer = Placer(store)
         self._scheduled = False
-        self._now = -1
+        self.latest = -1  # time (ms) of the latest append
         self._asked = self._answered = 0  # syncs
         self._quiet: list[asyncio.Future[None]] = []
         self.adopt()
@@ -115,7 +115,7 @@ class Appender:
             return future
         if placed is not None:
             placed(result.first)
-        self._now = now
+        self.latest = now
         self._buffers.append(batches)
         self._waiting.append((future, result, synced))
         if not self._scheduled:
@@ -206,7 +206,7 @@ class Appender:
             return
         placer.done()
         segment.size, segment.next = placer.tail, placer.end
-        segment.max_timestamp, segment.appended = placer.max_timestamp, self._now
+        segment.max_timestamp, segment.appended = placer.max_timestamp, self.latest
         self.written = placer.end
         if segment.size - segment.marked >= MARK_BYTES:
             self.store.mark()
@@ -255,7 +255,7 @@ class Appender:
         except OSError:
             sound = False
         if error.errno in NO_SPACE and not self.internal:
-            self.store.shared.reserve.refused(self._now)
+            self.store.shared.reserve.refused(self.latest)
         self._fail([each[0] for each in waiting], error)
         if not sound:
             self._broken(error)

@@ -99,9 +99,11 @@ class LocalLog:
         *,
         at_once: bool = False,
     ) -> Appended:
-        future = self._appender.add(batches, now, durability is Durability.SYNCED, placed)
-        if at_once:
-            self._appender.write_out()
+        appender = self._appender
+        quiet = now > appender.latest  # nobody to wait for, it seems: the rest of the turn is not worth a turn's time
+        future = appender.add(batches, now, durability is Durability.SYNCED, placed)
+        if at_once or quiet:
+            appender.write_out()
         return await future
 
     async def read(self, offset: int, max_bytes: int, *, up_to: int | None = None) -> Read:

@@ -45,13 +45,13 @@ class Reader:
                 return batch
         segment, position = self._find(offset)
         while True:
-            limit = segment.size if end >= segment.next else self._seek(segment, end - 1)[1]
+            limit, following = self._limit(segment, position, end)
             if position < limit:
-                return self._take(segment, position, limit, max_bytes)
-            following = self._behind(segment)
-            if following is None or limit < segment.size or following.base >= end:
+                return self._take(segment, position, limit, following, max_bytes)
+            behind = self._behind(segment)
+            if behind is None or limit < segment.size or behind.base >= end:
                 return b''
-            segment, position = following, 0
+            segment, position = behind, 0
 
     def at_time(self, timestamp: int, start: int, end: int) -> tuple[int, int] | None:
         """(base offset, max timestamp) of the first batch in `[start, end)` with a timestamp of at least this one."""
@@ -104,8 +104,21 @@ class Reader:
         segment = segments[max(bisect_right(segments, offset, key=_base) - 1, 0)]
         return segment, self._seek(segment, offset)[0]
 
-    def _seek(self, segment: Segment, offset: int) -> tuple[int, int]:
-        """Where the batch that holds `offset`, or the next one, begins and ends; the end of all if there is none."""
+    def _limit(self, segment: Segment, position: int, end: int) -> tuple[int, int]:
+        """Where the batch that holds the record before offset `end` ends, and the offset behind it. Often it is the one
+        at `position`."""
+        if end >= segment.next:
+            return segment.size, segment.next
+        if segment.own <= position < segment.size:
+            first, length, magic, delta = _HOP.unpack(self._pread(segment, position, _HOP.size))
+            size, behind = length + _BEHIND_LENGTH, first + delta + 1
+            if behind >= end and magic == MAGIC and size >= HEADER_SIZE and position + size <= segment.size:
+                return position + size, behind
+        return self._seek(segment, end - 1)[1:]
+
+    def _seek(self, segment: Segment, offset: int) -> tuple[int, int, int]:
+        """Where the batch that holds `offset`, or the next one, begins and ends, and the offset behind it; the end of
+        all if there is none."""
         position, end = self._index(segment).at_offset(offset), segment.size
         unpack, due, behind = _HOP.unpack_from, segment.base, segment.next
         while position < end:
@@ -117,13 +130,13 @@ class Reader:
                 if magic != MAGIC or size < HEADER_SIZE or delta < 0 or first < due or first + delta >= behind:
                     raise Damaged(f'{segment.path}: at {position + at}: no batch begins here')
                 if first + delta >= offset:
-                    return position + at, min(position + at + size, end)
+                    return position + at, min(position + at + size, end), first + delta + 1
                 at += size
                 due = first + delta + 1
             if not at:
                 raise Damaged(f'{segment.path}: at {position}: {len(data)} bytes are no batch')
             position += at
-        return end, end
+        return end, end, segment.next
 
     def _behind(self, segment: Segment) -> Segment | None:
         segments = self.store.segments
@@ -164,11 +177,14 @@ class Reader:
 
     # --- taking
 
-    def _take(self, segment: Segment, position: int, limit: int, max_bytes: int) -> bytes | memoryview:
+    def _take(
+        self, segment: Segment, position: int, limit: int, behind: int, max_bytes: int
+    ) -> bytes | memoryview:
+        following: int | None
         wanted = min(limit - position, max_bytes)
         data = self._pread(segment, position, wanted)
         if position + wanted == limit:
-            size, following = wanted, segment.next if limit == segment.size else None
+            size, following = wanted, behind
         else:
             size, following = self._whole(segment, data, position)
             if not size:  # the first batch is larger than asked for

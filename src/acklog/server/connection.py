@@ -22,7 +22,7 @@ from acklog.broker.eager import Eager
 from acklog.errors import ProtocolError
 from acklog.server.addresses import peer_address
 from acklog.server.dispatch import Dispatch, Unanswerable
-from acklog.wire.stream import FrameReader
+from acklog.wire.stream import LARGEST_CHUNK, FrameReader
 
 if TYPE_CHECKING:
     from acklog.server.listener import Listener
@@ -63,7 +63,7 @@ class Connection(asyncio.BufferedProtocol):
         self._budget = listener.budget
         self._account = listener.unsent
         self._dispatch = dispatch
-        self._frames = FrameReader(listener.limits.request_bytes)
+        self._frames = FrameReader(listener.limits.request_bytes, listener.buffers)
         self._under_way: deque[_Request] = deque()
         self._backlog: deque[memoryview] = deque()
         self._bytes = 0  # of requests that are received and not worked off, and what they cost besides
@@ -206,6 +206,8 @@ class Connection(asyncio.BufferedProtocol):
             cost = request.size + REQUEST_COST
             self._bytes -= cost
             self._budget.give_back(cost)
+            if request.size > LARGEST_CHUNK:
+                self._listener.buffers.give_back(frame)
             if error is not None:
                 self._failed(error)
                 return

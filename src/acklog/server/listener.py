@@ -16,6 +16,7 @@ from acklog.server.budget import Budget
 from acklog.server.connection import Connection
 from acklog.server.rate_limit import RateLimited
 from acklog.server.unsent import Unsent
+from acklog.wire.buffer_pool import BufferPool
 
 if TYPE_CHECKING:
     from acklog.server.dispatch import Dispatch
@@ -47,6 +48,7 @@ class Listener:
         self.complaints = RateLimited(logging.getLogger('acklog.connection'))
         self.budget = Budget(limits.total_bytes)
         self.unsent = Unsent(limits.total_answer_bytes)
+        self.buffers = BufferPool()
         self.slow_readers: set[Connection] = set()  # those that have answers to take
         self._dispatch = dispatch
         self._connections: set[Connection] = set()

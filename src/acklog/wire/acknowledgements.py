@@ -34,6 +34,7 @@ RELEASE_AT_TAG, WORDS_TAG, RELEASE_AFTER_TAG = 1000, 1001, 1002
 MIN_SIZE = 18  # bytes that a batch takes at least
 _SINGLE_SIZE = 19  # with one type and no tagged field
 _SINGLE = struct.Struct('>qqxsx')
+_BRIEF = struct.Struct('>qqBsB')
 _OFFSETS = struct.Struct('>qq3x')
 _MANY = 50  # at a time: a format made for each count would cost more than it saves
 _MANY_OFFSETS = struct.Struct('>' + 'qq3x' * _MANY)
@@ -50,6 +51,11 @@ Acknowledgement = Brief | Full
 def read_acknowledgements(message: Reader) -> list[Acknowledgement]:
     """The array of batches that comes next. Offsets and types are not checked against each other."""
     count = message.array_length()
+    if count == 1 and message.end - message.position >= _SINGLE_SIZE:
+        first, last, length, types, tags = _BRIEF.unpack_from(message.data, message.position)
+        if length == 2 and not tags:
+            message.position += _SINGLE_SIZE
+            return [(first, last, types, None)]
     if count > 1:
         singles = _read_singles(message, count)
         if singles is not None:

@@ -255,6 +255,15 @@ class CompactReader(Reader):
         self.position = stop
         return self.data[position + 1 : stop].tobytes().decode()
 
+    def nullable_string(self) -> str | None:
+        position = self.position
+        size = self.data[position]
+        stop = position + size
+        if not 0 < size < 0x80 or stop > self.end:
+            return super().nullable_string()
+        self.position = stop
+        return self.data[position + 1 : stop].tobytes().decode()
+
     def nullable_view(self) -> memoryview | None:
         data, position = self.data, self.position
         size = data[position]

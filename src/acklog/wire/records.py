@@ -51,7 +51,7 @@ def pack(records: Iterable[NewRecord | Plain | Bare | bytes], timestamp: int) ->
     value: bytes | None
     headers: Sequence[tuple[str, bytes | None]]
     for record in records:
-        delta = deltas[count] if count < _SHORT else _varint(count)
+        delta = deltas[count] if count < _SHORT else varint(count)
         if type(record) is bytes:
             key, value, headers, when = None, record, (), timestamp
         else:
@@ -59,7 +59,7 @@ def pack(records: Iterable[NewRecord | Plain | Bare | bytes], timestamp: int) ->
             key, value, headers, own = full
             when = timestamp if own is None else own
         if when != before:
-            before, since = when, _varint(when - timestamp)
+            before, since = when, varint(when - timestamp)
             heads.clear()
         if key is None and value is not None and not headers:
             lengths = len(value), len(delta)
@@ -79,8 +79,8 @@ def pack(records: Iterable[NewRecord | Plain | Bare | bytes], timestamp: int) ->
 
 def _head(since: bytes, length: int, delta: int) -> tuple[bytes, bytes]:
     """What stands before and behind the offset's difference, of `delta` bytes, in a record that has a value only."""
-    behind = b'\1' + _varint(length)  # no key
-    return _varint(1 + len(since) + delta + len(behind) + length + 1) + b'\0' + since, behind
+    behind = b'\1' + varint(length)  # no key
+    return varint(1 + len(since) + delta + len(behind) + length + 1) + b'\0' + since, behind
 
 
 def _put_record(
@@ -91,13 +91,13 @@ def _put_record(
     value: bytes | None,
     headers: Sequence[tuple[str, bytes | None]],
 ) -> None:
-    key_size = b'\1' if key is None else _varint(len(key))  # -1
-    value_size = b'\1' if value is None else _varint(len(value))
+    key_size = b'\1' if key is None else varint(len(key))  # -1
+    value_size = b'\1' if value is None else varint(len(value))
     behind = _headers(headers) if headers else b'\0'
     key, value = key or b'', value or b''
     size = 1 + len(timestamp_delta) + len(offset_delta) + len(key_size) + len(key) + len(value_size) + len(value)
     parts += (
-        _varint(size + len(behind)),
+        varint(size + len(behind)),
         b'\0',  # attributes, unused
         timestamp_delta,
         offset_delta,
@@ -110,11 +110,11 @@ def _put_record(
 
 
 def _headers(headers: Sequence[tuple[str, bytes | None]]) -> bytes:
-    out = bytearray(_varint(len(headers)))
+    out = bytearray(varint(len(headers)))
     for name, content in headers:
         encoded = name.encode()
-        out += _varint(len(encoded)) + encoded
-        out += b'\1' if content is None else _varint(len(content)) + content
+        out += varint(len(encoded)) + encoded
+        out += b'\1' if content is None else varint(len(content)) + content
     return bytes(out)
 
 
@@ -129,7 +129,8 @@ def _varints() -> list[bytes]:
     ]
 
 
-def _varint(value: int) -> bytes:
+def varint(value: int) -> bytes:
+    """A zigzag varint."""
     if 0 <= value < _SHORT:
         return _varints()[value]
     out = bytearray()

@@ -35,6 +35,7 @@ GRACE_TAG = 1000
 _NUMBERS = struct.Struct('>iiiiii')
 _PARTITION_HEAD = struct.Struct('>ih')
 _LEADER = struct.Struct('>ii')
+_PLAIN = struct.Struct('>ihxhxiix')  # a partition up to its records, with neither message nor tagged fields
 _ACQUIRED = struct.Struct('>qqhx')  # and no tagged fields
 _ACQUIRED_SIZE = _ACQUIRED.size
 
@@ -239,12 +240,15 @@ def _read_topic(message: Reader) -> Topic:
 
 def _write_partition(message: CompactWriter, partition: PartitionResponse) -> None:
     index, error_code, error, ack_error_code, ack_error, leader_id, leader_epoch, records, acquired = partition
-    message.out += _PARTITION_HEAD.pack(index, error_code)
-    message.string(error)
-    message.int16(ack_error_code)
-    message.string(ack_error)
-    message.out += _LEADER.pack(leader_id, leader_epoch)
-    message.tags()
+    if error is None and ack_error is None:
+        message.out += _PLAIN.pack(index, error_code, ack_error_code, leader_id, leader_epoch)
+    else:
+        message.out += _PARTITION_HEAD.pack(index, error_code)
+        message.string(error)
+        message.int16(ack_error_code)
+        message.string(ack_error)
+        message.out += _LEADER.pack(leader_id, leader_epoch)
+        message.tags()
     message.references(records)
     message.array(len(acquired))
     pack = _ACQUIRED.pack

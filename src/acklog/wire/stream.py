@@ -7,8 +7,9 @@ anybody keeps them (they keep the chunk alive; when the last one goes, so does t
 frame does not fit in the rest of it, the next chunk begins with what has arrived of the unfinished frame.
 
 A frame larger than a chunk gets a buffer of its own, which is its view. That buffer grows fourfold as the bytes arrive,
-up to the exact size, so a peer that announces much and sends little costs little: what a reader holds is at most four
-times what was received, and a chunk. Each byte is copied less than once on average, never quadratically.
+so a peer that announces much and sends little costs little: what a reader holds is at most four times what was
+received, and a chunk. Each byte is copied less than once on average, never quadratically. Where a pool has a buffer
+that is large enough, that one is taken at once (see `acklog.wire.buffer_pool`).
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from __future__ import annotations
 import struct
 
 from acklog.errors import ProtocolError
+from acklog.wire.buffer_pool import SIZE as POOLED
+from acklog.wire.buffer_pool import BufferPool
 
 SMALLEST_CHUNK = 4 << 10
 LARGEST_CHUNK = 64 << 10
@@ -26,17 +29,19 @@ _LENGTH = struct.Struct('>i')
 class FrameReader:
     """The frames of one connection, on either side of it.
 
-    `max_size`: largest frame that is accepted, in bytes (`socket.request.max.bytes`).
+    `max_size`: largest frame that is accepted, in bytes (`socket.request.max.bytes`). `pool`: for large frames; who
+    receives one gives it back there.
 
     Ownership: each frame that `received` returns is a writable view that belongs to its receiver; the reader never
     touches these bytes again, and no two frames overlap. Keeping one keeps up to `LARGEST_CHUNK` bytes alive (or just
     itself, when larger), so who keeps a little of it for long had better copy.
     """
 
-    __slots__ = ('_chunk', '_fill', '_given', '_large', '_needed', '_size', '_start', 'max_size')
+    __slots__ = ('_chunk', '_fill', '_given', '_large', '_needed', '_pool', '_size', '_start', 'max_size')
 
-    def __init__(self, max_size: int) -> None:
+    def __init__(self, max_size: int, pool: BufferPool | None = None) -> None:
         self.max_size = max_size
+        self._pool = pool
         self._chunk: memoryview | None = None
         self._size = SMALLEST_CHUNK  # of the next chunk
         self._start = 0  # where the first frame that is not complete begins
@@ -62,7 +67,7 @@ class FrameReader:
 
     def get_buffer(self, hint: int = -1) -> memoryview:
         """Where the next bytes are to be put; never empty. `hint` is ignored, as BufferedProtocol allows."""
-        room = self._room() if self._large is None else self._grown()[self._fill :]
+        room = self._room() if self._large is None else self._grown()[self._fill : self._needed]
         self._given = len(room)
         return room
 
@@ -121,7 +126,8 @@ class FrameReader:
 
     def _begin_large(self, arrived: memoryview, size: int) -> None:
         self._needed = size
-        self._large = memoryview(bytearray(min(size, max(LARGEST_CHUNK, 4 * len(arrived)))))
+        pooled = self._pool.take() if self._pool is not None and size <= POOLED else None
+        self._large = self._larger(max(LARGEST_CHUNK, 4 * len(arrived))) if pooled is None else memoryview(pooled)
         self._large[: len(arrived)] = arrived
         self._drop_chunk()
         self._fill = len(arrived)
@@ -131,10 +137,17 @@ class FrameReader:
         large = self._large
         assert large is not None
         if self._fill == len(large):
-            grown = memoryview(bytearray(min(self._needed, 4 * len(large))))
+            grown = self._larger(4 * len(large))
             grown[: self._fill] = large
             self._large = large = grown
         return large
+
+    def _larger(self, allowed: int) -> memoryview:
+        """A new buffer of at most so many bytes, and if it can take all of the frame of a size that fits the pool."""
+        if self._needed > allowed:
+            return memoryview(bytearray(allowed))
+        poolable = self._pool is not None and self._needed <= POOLED <= allowed
+        return memoryview(bytearray(POOLED if poolable else self._needed))
 
     def _large_received(self) -> list[memoryview]:
         if self._fill < self._needed:
@@ -143,4 +156,4 @@ class FrameReader:
         assert frame is not None
         self._large = None
         self._fill = self._start = 0
-        return [frame]
+        return [frame[: self._needed]]

@@ -30,7 +30,10 @@ async def handle(broker: Broker, caller: Caller, version: int, request: wire.Req
         return wire.Response(refused.code, refused.message)
     topics = [(topic.topic_id, p.index, p.acknowledgements) for topic in request.topics for p in topic.partitions]
     results = acknowledge_all(broker, caller, session, topics, renew_allowed=version >= 2)
-    written = broker.deliveries.journal.pending()
+    journal = broker.deliveries.journal
+    written = journal.pending()
+    if request.session_epoch != FINAL_EPOCH:
+        journal.hurry()
     if request.session_epoch == FINAL_EPOCH:
         await broker.groups.close_session(session)
     await confirmed(results, written)
