@@ -31,35 +31,35 @@ def measure(target: Target) -> dict[str, float]:
 def _rate(client: Any, target: Target, topic: str, count: int, *more: Any) -> float:
     """Records per second of `CLIENTS` processes that run `client`, from when all are ready."""
     context = multiprocessing.get_context('spawn')
-    ready, taken = context.Barrier(CLIENTS + 1), context.Value('q', 0)
+    ready, taken, ended = context.Barrier(CLIENTS + 1), context.Value('q', 0), context.Value('d', 0.0)
     clients: list[SpawnProcess] = [
-        context.Process(target=client, args=(target, topic, count, ready, taken, *more)) for _ in range(CLIENTS)
+        context.Process(target=client, args=(target, topic, count, ready, taken, ended, *more)) for _ in range(CLIENTS)
     ]
     for each in clients:
         each.start()
     try:
         ready.wait(60)
-        begun, before = time.perf_counter(), taken.value
+        begun, before = time.monotonic(), taken.value
         for each in clients:
             each.join(LIMIT_S)
-        seconds = time.perf_counter() - begun
         if any(each.exitcode != 0 for each in clients) or taken.value < count:
             raise RuntimeError(f'{taken.value} of {count} records')
-        return (int(taken.value) - before) / seconds
+        return (int(taken.value) - before) / (ended.value - begun)
     finally:
         for each in clients:
             each.kill()
 
 
-def _publish(target: Target, topic: str, count: int, ready: Any, taken: Any, acks: str) -> None:
+def _publish(target: Target, topic: str, count: int, ready: Any, taken: Any, ended: Any, acks: str) -> None:
     publish(target, topic, 1000, 100, acks=acks)
     ready.wait()
     publish(target, topic, count // CLIENTS, 100, acks=acks)
     with taken.get_lock():
         taken.value += count // CLIENTS
+        ended.value = time.monotonic()  # the later one's stays
 
 
-def _consume(target: Target, topic: str, count: int, ready: Any, taken: Any) -> None:
+def _consume(target: Target, topic: str, count: int, ready: Any, taken: Any, ended: Any) -> None:
     with member(target, topic, **{'share.acknowledgement.mode': 'implicit'}) as consumer:
         got = len(first_batch(consumer))
         ready.wait()
@@ -71,3 +71,5 @@ def _consume(target: Target, topic: str, count: int, ready: Any, taken: Any) -> 
                 break
             got = len(consumer.poll(0.2))
         consumer.commit_sync(60.0)
+        with taken.get_lock():
+            ended.value = time.monotonic()
