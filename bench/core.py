@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from acklog.broker import event_codec
+from acklog.broker.journal import event_codec
 from acklog.core.backoff import parse
 from acklog.core.share_partition import Ack, ShareConfig, SharePartition
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from pyroaring import BitMap64
 
-from acklog.broker import event_codec
+from acklog.broker.journal import event_codec
 from acklog.core.backoff import Backoff
 from acklog.core.share_partition import Ack, Acquired, ShareConfig, SharePartition
 from acklog.core.waiting import Waiting

@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
-from acklog.broker import topics
 from acklog.broker.api import Api, Caller
 from acklog.broker.apis.share_acknowledge import API as SHARE_ACKNOWLEDGE
 from acklog.broker.apis.share_fetch import API as SHARE_FETCH
 from acklog.broker.apis.share_group_heartbeat import API as HEARTBEAT
 from acklog.broker.broker import Broker
-from acklog.broker.catalog import NewTopic
+from acklog.broker.catalog import topics
+from acklog.broker.catalog.catalog import NewTopic
 from acklog.broker.configs import Settings
 from acklog.log.memory import MemoryDirectory, Trouble
 from acklog.log.seam import Durability

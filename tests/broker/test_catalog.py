@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from acklog.broker import catalog_log
 from acklog.broker.api import Refused
-from acklog.broker.catalog import Catalog, NewTopic, Topic
-from acklog.broker.catalog_log import NAME
+from acklog.broker.catalog import log as catalog_log
+from acklog.broker.catalog.catalog import Catalog, NewTopic, Topic
+from acklog.broker.catalog.log import NAME
 from acklog.broker.configs import Settings
 from acklog.errors import Failed, Full, LogError, OutcomeUnknown
 from acklog.log.memory import MemoryDirectory, Trouble

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from acklog.broker.catalog import Group, Topic, new_id
+from acklog.broker.catalog.catalog import Group, Topic, new_id
 from acklog.broker.configs import BROKER, GROUP, TOPIC, Settings, Source, Table, log_config, text_of
 from acklog.broker.configs.checks import duration_ms
 from acklog.broker.configs.reference import reference

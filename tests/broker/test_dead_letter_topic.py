@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from tests.broker.groups_world import START, World, settled
 
-from acklog.broker import topics
 from acklog.broker.api import Caller, Refused
 from acklog.broker.broker import JOURNAL
-from acklog.broker.catalog import NewTopic
-from acklog.broker.config_changes import change_broker, change_group, change_topic
-from acklog.broker.dead_letter_records import batch
+from acklog.broker.catalog import topics
+from acklog.broker.catalog.catalog import NewTopic
+from acklog.broker.catalog.config_changes import change_broker, change_group, change_topic
+from acklog.broker.dead_letters.records import batch
 from acklog.broker.operations import Why
 from acklog.core.events import Ack
 from acklog.errors import Failed, Full, OutcomeUnknown

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyroaring import BitMap64
 
-from acklog.broker import event_codec
-from acklog.broker.event_codec import _EVENTS, DUES, INT, LATER, OFFSETS, TEXT, Field, _Reader, decode, encode
+from acklog.broker.journal import event_codec
+from acklog.broker.journal.event_codec import _EVENTS, DUES, INT, LATER, OFFSETS, TEXT, Field, _Reader, decode, encode
 from acklog.core import events as ev
 from acklog.core.offsets import span
 from acklog.core.share_partition import ShareConfig, SharePartition

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from acklog.broker import excerpts
-from acklog.broker.excerpts import Excerpts
-from acklog.broker.journal_format import ShareKey
+from acklog.broker.deliveries import excerpts
+from acklog.broker.deliveries.excerpts import Excerpts
+from acklog.broker.journal.format import ShareKey
 from acklog.wire.record_batch import build, records, spans
 
 KEY = ShareKey(1, bytes(16), 0)

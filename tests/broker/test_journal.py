@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator
 import pytest
 from tests.broker.groups_world import World, settled
 
-from acklog.broker import journal as journal_module
 from acklog.broker.broker import JOURNAL
-from acklog.broker.refolds import LONGEST_MS
+from acklog.broker.journal import journal as journal_module
+from acklog.broker.journal.refolds import LONGEST_MS
 from acklog.errors import Failed, Full, OutcomeUnknown
 
 STORAGE_ERROR = 56

@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator
 import pytest
 from tests.broker.groups_world import World, settled
 
-from acklog.broker import topics
 from acklog.broker.apis.share_group_describe import API as DESCRIBE
 from acklog.broker.apis.share_group_heartbeat import API as HEARTBEAT
+from acklog.broker.catalog import topics
 from acklog.errors import Failed
 
 NOT_AVAILABLE, UNKNOWN_MEMBER, INVALID, GROUP_NOT_FOUND, FULL, FENCED = 15, 25, 42, 69, 81, 110

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.broker.admin_world import World
 
-from acklog.broker.catalog_log import NAME
+from acklog.broker.catalog.log import NAME
 from acklog.errors import Failed
 from acklog.log.memory import MemoryDirectory
 from acklog.wire.error_code import ErrorCode as Code

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from acklog.broker.configs.thresholds import Threshold, parse
-from acklog.broker.poison import Watch
+from acklog.broker.groups.poison import Watch
 from acklog.core import events as ev
 from acklog.core.failing import GIVEN_UP, TOO_LONG
 from acklog.core.offsets import span

@@ -11,7 +11,7 @@ from tests.broker.groups_world import World, settled
 
 from acklog.broker.api import Caller, Refused
 from acklog.broker.broker import JOURNAL
-from acklog.broker.journal_format import ShareKey
+from acklog.broker.journal.format import ShareKey
 from acklog.broker.operations import Ack, AckResult, Delivery, NewRecord, Operations
 from acklog.broker.operations.tokens import Token, decode, encode
 from acklog.errors import Failed

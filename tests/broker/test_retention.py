@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 from tests.broker.groups_world import World
 
-from acklog.broker.config_changes import change_topic
+from acklog.broker.catalog.config_changes import change_topic
 from acklog.broker.partition import Partition
 from acklog.core.share_partition import Ack
 from acklog.log.retention import overdue, start_due

@@ -10,10 +10,10 @@ from collections.abc import AsyncIterator
 import pytest
 from tests.broker.groups_world import START, World, settled
 
-from acklog.broker import scheduled
 from acklog.broker.api import Refused
-from acklog.broker.config_changes import change_topic
+from acklog.broker.catalog.config_changes import change_topic
 from acklog.broker.operations import Selection, Target
+from acklog.broker.scheduled import scheduled
 from acklog.core.schedule import Schedule
 from acklog.errors import Failed
 from acklog.log.seam import Durability, LogConfig

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import acklog.broker
 
 SOURCES = Path(acklog.__file__).parent
-ANEW = ('acklog.core', 'acklog.broker.event_codec', 'tests.core.machine', 'tests.core.pair', 'tests.core.model')
+ANEW = ('acklog.core', 'acklog.broker.journal.event_codec', 'tests.core.machine', 'tests.core.pair', 'tests.core.model')
 
 
 class Mutant(NamedTuple):
@@ -231,7 +231,7 @@ MUTANTS = [
     ),
     Mutant(
         'the journal keeps no deferral of a transaction',
-        'broker/event_codec',
+        'broker/journal/event_codec',
         '    9: (ev.Deferred, (OFFSETS, INT)),',
         '    9: (lambda *event: ev.Deferred(ev.BitMap64(), event[1]), (OFFSETS, INT)),',
     ),

@@ -15,7 +15,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 from tests.core import model
 from tests.core.model import Batch, State
 
-from acklog.broker import event_codec
+from acklog.broker.journal import event_codec
 from acklog.core import events as ev
 from acklog.core.share_partition import Ack, LogBatch, Reservation, ShareConfig, SharePartition
 from acklog.core.tokens import TokenAck

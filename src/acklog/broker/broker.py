@@ -12,20 +12,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from acklog.broker.api import Caller, Refused
-from acklog.broker.catalog import Catalog, Group
+from acklog.broker.catalog.catalog import Catalog, Group
+from acklog.broker.catalog.topics import open_partitions
 from acklog.broker.configs import Settings
-from acklog.broker.dead_letters import DeadLetters
-from acklog.broker.deliveries import Deliveries
+from acklog.broker.dead_letters.dead_letters import DeadLetters
+from acklog.broker.deliveries.deliveries import Deliveries
 from acklog.broker.eager import concurrently
 from acklog.broker.fetch_session import FetchSessions
-from acklog.broker.groups import Groups
-from acklog.broker.journal import Journal
+from acklog.broker.groups.groups import Groups
+from acklog.broker.groups.pauses import Pauses
+from acklog.broker.journal.journal import Journal
 from acklog.broker.operations import Operations
 from acklog.broker.partition import Partition
-from acklog.broker.pauses import Pauses
 from acklog.broker.retention import Retention
-from acklog.broker.scheduled import Scheduled
-from acklog.broker.topics import open_partitions
+from acklog.broker.scheduled.scheduled import Scheduled
 from acklog.errors import LogError
 from acklog.log.seam import LogConfig, Opener
 

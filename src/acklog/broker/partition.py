@@ -9,9 +9,9 @@ from acklog.errors import Closed
 from acklog.log.seam import Appended, Durability, Log, Overdue
 
 if TYPE_CHECKING:
-    from acklog.broker.delivery import ShareDelivery
-    from acklog.broker.later import Later
-    from acklog.broker.waiting import Waiter
+    from acklog.broker.deliveries.delivery import ShareDelivery
+    from acklog.broker.deliveries.waiting import Waiter
+    from acklog.broker.scheduled.later import Later
 
 
 class Partition:

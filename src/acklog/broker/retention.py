@@ -21,7 +21,7 @@ from acklog.errors import LogError
 
 if TYPE_CHECKING:
     from acklog.broker.broker import Broker
-    from acklog.broker.catalog import Topic
+    from acklog.broker.catalog.catalog import Topic
     from acklog.broker.partition import Partition
 
 logger = logging.getLogger('acklog.retention')

@@ -6,7 +6,7 @@ available when it is due, and no event says so; events that depend on it carry t
 
 Instants that a client named are told apart from those computed from a delay, since only the latter move along when the
 owner's clock is stepped (rule 11). Sets in an event belong to the event: whoever gets one does not change it.
-`broker/event_codec.py` gives them their bytes.
+`broker/journal/event_codec.py` gives them their bytes.
 """
 
 from __future__ import annotations

@@ -177,9 +177,7 @@ class Reader:
 
     # --- taking
 
-    def _take(
-        self, segment: Segment, position: int, limit: int, behind: int, max_bytes: int
-    ) -> bytes | memoryview:
+    def _take(self, segment: Segment, position: int, limit: int, behind: int, max_bytes: int) -> bytes | memoryview:
         following: int | None
         wanted = min(limit - position, max_bytes)
         data = self._pread(segment, position, wanted)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from acklog.broker.api import Api, Caller, Refused
 from acklog.broker.apis.incremental_alter_configs import alter
-from acklog.broker.catalog import ConfigChange
+from acklog.broker.catalog.catalog import ConfigChange
 from acklog.wire.error_code import ErrorCode
 
 if TYPE_CHECKING:

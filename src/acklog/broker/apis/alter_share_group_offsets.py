@@ -16,7 +16,7 @@ from acklog.wire.error_code import ErrorCode
 
 if TYPE_CHECKING:
     from acklog.broker.broker import Broker
-    from acklog.broker.catalog import Group
+    from acklog.broker.catalog.catalog import Group
 
 
 async def handle(broker: Broker, caller: Caller, version: int, request: Any) -> dict[str, Any]:

@@ -13,8 +13,8 @@ from acklog.broker.answers import answer_to
 from acklog.broker.api import Api, Caller, Refused
 from acklog.broker.apis.assignments import check_brokers
 from acklog.broker.apis.create_topics import MOST_AT_ONCE
-from acklog.broker.catalog import Topic
-from acklog.broker.topics import add_partitions
+from acklog.broker.catalog.catalog import Topic
+from acklog.broker.catalog.topics import add_partitions
 from acklog.errors import LogError
 from acklog.wire.error_code import ErrorCode
 

@@ -14,11 +14,11 @@ from acklog.broker.api import Api, Caller, Refused
 from acklog.broker.apis.assignments import check_brokers
 from acklog.broker.apis.config_answers import created_entries
 from acklog.broker.apis.described_topics import may
-from acklog.broker.catalog import NewTopic, Topic, new_id
-from acklog.broker.config_changes import refused_config
+from acklog.broker.catalog.catalog import NewTopic, Topic, new_id
+from acklog.broker.catalog.config_changes import refused_config
+from acklog.broker.catalog.topic_names import check_new_topic_name
+from acklog.broker.catalog.topics import create_topics
 from acklog.broker.configs import TOPIC
-from acklog.broker.topic_names import check_new_topic_name
-from acklog.broker.topics import create_topics
 from acklog.errors import ConfigError, LogError
 from acklog.wire.error_code import ErrorCode
 

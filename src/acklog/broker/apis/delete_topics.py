@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from acklog.broker.answers import answer_to
 from acklog.broker.api import Api, Caller, Refused
-from acklog.broker.catalog import Topic
-from acklog.broker.topics import delete_topic
+from acklog.broker.catalog.catalog import Topic
+from acklog.broker.catalog.topics import delete_topic
 from acklog.errors import LogError
 from acklog.wire.error_code import ErrorCode
 

@@ -17,9 +17,9 @@ from acklog.broker.apis.config_answers import (
     config_entries,
     config_entry,
 )
-from acklog.broker.config_changes import check_node
+from acklog.broker.catalog.config_changes import check_node
+from acklog.broker.catalog.topic_names import check_topic_name
 from acklog.broker.configs import BROKER, CLUSTER, GROUP, TOPIC, Source, Synonym
-from acklog.broker.topic_names import check_topic_name
 from acklog.wire.error_code import ErrorCode
 
 if TYPE_CHECKING:

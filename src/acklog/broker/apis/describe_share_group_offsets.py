@@ -14,8 +14,8 @@ from acklog.wire.error_code import ErrorCode
 
 if TYPE_CHECKING:
     from acklog.broker.broker import Broker
-    from acklog.broker.catalog import Group
-    from acklog.broker.delivery import ShareDelivery
+    from acklog.broker.catalog.catalog import Group
+    from acklog.broker.deliveries.delivery import ShareDelivery
 
 NONE = -1
 

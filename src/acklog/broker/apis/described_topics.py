@@ -9,7 +9,7 @@ from acklog.wire.error_code import ErrorCode
 
 if TYPE_CHECKING:
     from acklog.broker.broker import Broker
-    from acklog.broker.catalog import Topic
+    from acklog.broker.catalog.catalog import Topic
 
 NOT_ASKED = -(1 << 31)
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 from acklog.broker.answers import answer_to
 from acklog.broker.api import Api, Caller, Refused
+from acklog.broker.deliveries.waiting import Waiter
 from acklog.broker.eager import turn
 from acklog.broker.fetch_session import FetchSession, Key, outside
 from acklog.broker.partition import Partition
-from acklog.broker.waiting import Waiter
 from acklog.errors import AcklogError, OutOfRange
 from acklog.wire import fetch
 from acklog.wire.error_code import ErrorCode

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from acklog.broker.answers import answer_to
 from acklog.broker.api import Api, Caller, Refused
 from acklog.broker.apis.config_answers import BROKER_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
-from acklog.broker.catalog import ConfigChange
-from acklog.broker.config_changes import change_broker, change_group, change_topic
+from acklog.broker.catalog.catalog import ConfigChange
+from acklog.broker.catalog.config_changes import change_broker, change_group, change_topic
 from acklog.broker.configs import BROKER, GROUP, TOPIC, Kind, Table, text_of
 from acklog.errors import LogError
 from acklog.wire.error_code import ErrorCode

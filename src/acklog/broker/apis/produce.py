@@ -27,7 +27,7 @@ from acklog.wire.record_batch import Header, check, is_control, is_transactional
 
 if TYPE_CHECKING:
     from acklog.broker.broker import Broker
-    from acklog.broker.catalog import Topic
+    from acklog.broker.catalog.catalog import Topic
     from acklog.broker.partition import Partition
 
 BEFORE, AFTER = 'message.timestamp.before.max.ms', 'message.timestamp.after.max.ms'

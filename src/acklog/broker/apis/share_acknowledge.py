@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from acklog.broker.api import Api, Caller, Refused
-from acklog.broker.share_acks import acknowledge_all, confirmed
+from acklog.broker.deliveries.share_acks import acknowledge_all, confirmed
 from acklog.core.share_session import FINAL_EPOCH
 from acklog.wire import share_acknowledge as wire
 from acklog.wire.error_code import ErrorCode

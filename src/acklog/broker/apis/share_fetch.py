@@ -1,8 +1,8 @@
 """ShareFetch (78), v1-v2: acknowledge, then take records, waiting for some if need be (KIP-932).
 
 - Acknowledgements are applied before anything else, and are in the answer whatever happens after.
-- Then records are taken and waited for, as `acklog.broker.polling` says. Outside record-limit mode (v2, KIP-1206) the
-  last batch is taken whole.
+- Then records are taken and waited for, as `acklog.broker.deliveries.polling` says. Outside record-limit mode (v2,
+  KIP-1206) the last batch is taken whole.
 - A request that renews locks (v2, KIP-1222) takes nothing.
 """
 
@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from acklog.broker.api import Api, Caller, Refused
-from acklog.broker.delivery import Taken
-from acklog.broker.polling import Found, Poll
-from acklog.broker.share_acks import Results, acknowledge_all, confirmed
+from acklog.broker.deliveries.delivery import Taken
+from acklog.broker.deliveries.polling import Found, Poll
+from acklog.broker.deliveries.share_acks import Results, acknowledge_all, confirmed
 from acklog.core.share_session import FINAL_EPOCH
 from acklog.wire import share_fetch as wire
 from acklog.wire.error_code import ErrorCode

@@ -14,8 +14,8 @@ from acklog.wire.error_code import ErrorCode
 
 if TYPE_CHECKING:
     from acklog.broker.broker import Broker
-    from acklog.broker.catalog import Group, Topic
-    from acklog.broker.delivery import ShareDelivery
+    from acklog.broker.catalog.catalog import Group, Topic
+    from acklog.broker.deliveries.delivery import ShareDelivery
     from acklog.broker.partition import Partition
 
 MOST_ITEMS = 10_000  # of a page

@@ -13,8 +13,8 @@ from acklog.wire.error_code import ErrorCode
 from acklog.wire.record_batch import Record, read_header, records
 
 if TYPE_CHECKING:
-    from acklog.broker.catalog import Group
-    from acklog.broker.delivery import ShareDelivery
+    from acklog.broker.catalog.catalog import Group
+    from acklog.broker.deliveries.delivery import ShareDelivery
     from acklog.broker.partition import Partition
 
 AT_ONCE = 64  # partitions that are looked at before others have their turn

@@ -12,12 +12,12 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from acklog.broker.api import Caller, Refused
-from acklog.broker.delivery import MAX_WORDS, Taken
+from acklog.broker.deliveries.delivery import MAX_WORDS, Taken
+from acklog.broker.deliveries.polling import LONGEST_WAIT_MS, Key, Poll
 from acklog.broker.operations import tokens
 from acklog.broker.operations.chosen import END, Operation
 from acklog.broker.operations.tokens import Token
 from acklog.broker.operations.values import Ack, AckResult, Delivery
-from acklog.broker.polling import LONGEST_WAIT_MS, Key, Poll
 from acklog.core.events import Ack as Kind
 from acklog.core.share_session import SessionKey
 from acklog.core.tokens import Outcome, TokenAck
@@ -27,7 +27,7 @@ from acklog.wire.record_batch import records
 
 if TYPE_CHECKING:
     from acklog.broker.broker import Broker
-    from acklog.broker.delivery import ShareDelivery
+    from acklog.broker.deliveries.delivery import ShareDelivery
 
 MOST_RECORDS = 10_000  # taken at a time
 

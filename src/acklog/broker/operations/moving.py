@@ -13,8 +13,8 @@ from acklog.wire.error_code import ErrorCode
 from acklog.wire.record_batch import is_control, spans
 
 if TYPE_CHECKING:
-    from acklog.broker.catalog import Group
-    from acklog.broker.delivery import ShareDelivery
+    from acklog.broker.catalog.catalog import Group
+    from acklog.broker.deliveries.delivery import ShareDelivery
     from acklog.broker.partition import Partition
     from acklog.core.acquire import Batch
     from acklog.core.share_partition import SharePartition

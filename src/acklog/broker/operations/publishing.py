@@ -26,7 +26,7 @@ from acklog.wire.murmur2 import partition_of
 
 if TYPE_CHECKING:
     from acklog.broker.broker import Broker
-    from acklog.broker.catalog import Topic
+    from acklog.broker.catalog.catalog import Topic
 
 DURABILITY = {-1: Durability.SYNCED, 1: Durability.WRITTEN}
 NO_PRODUCER = -1

@@ -24,8 +24,8 @@ from acklog.core.schedule import BLOCK, Cancelled, Moved
 from acklog.wire.error_code import ErrorCode
 
 if TYPE_CHECKING:
-    from acklog.broker.catalog import Group
-    from acklog.broker.later import Later
+    from acklog.broker.catalog.catalog import Group
+    from acklog.broker.scheduled.later import Later
     from acklog.core.share_partition import SharePartition
 
 LATEST = 1 << 60  # ms: no instant is later

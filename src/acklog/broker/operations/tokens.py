@@ -11,7 +11,7 @@ import struct
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from typing import NamedTuple
 
-from acklog.broker.journal_format import ShareKey
+from acklog.broker.journal.format import ShareKey
 
 _TOKEN = struct.Struct('>q16siqq')
 _LENGTH = len(urlsafe_b64encode(bytes(_TOKEN.size)).rstrip(b'='))

@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from acklog.broker.apis.config_answers import HasConfigs
-from acklog.broker.catalog import ConfigChange
-from acklog.broker.config_changes import change_broker, change_group, change_topic
+from acklog.broker.catalog.catalog import ConfigChange
+from acklog.broker.catalog.config_changes import change_broker, change_group, change_topic
 from acklog.broker.configs import BROKER, CLUSTER, GROUP, TOPIC, Source, Table, text_of
 from acklog.server.http.endpoint import Call, endpoint
 from acklog.server.http.routes.topics import find_topic

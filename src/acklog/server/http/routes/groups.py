@@ -8,7 +8,7 @@ from urllib.parse import quote
 from msgspec import Meta, Struct
 
 from acklog.broker.api import Refused
-from acklog.broker.catalog import Group
+from acklog.broker.catalog.catalog import Group
 from acklog.core.membership import Member
 from acklog.server.http.endpoint import Call, endpoint
 from acklog.server.http.routes.topics import page_of_names

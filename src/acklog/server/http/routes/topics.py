@@ -9,11 +9,11 @@ from urllib.parse import quote
 from msgspec import Meta, Struct
 
 from acklog.broker.api import Refused
-from acklog.broker.catalog import NewTopic, Topic
-from acklog.broker.config_changes import refused_config
+from acklog.broker.catalog.catalog import NewTopic, Topic
+from acklog.broker.catalog.config_changes import refused_config
+from acklog.broker.catalog.topic_names import INTERNAL, check_new_topic_name
+from acklog.broker.catalog.topics import add_partitions, create_topics, delete_topic
 from acklog.broker.configs import TOPIC
-from acklog.broker.topic_names import INTERNAL, check_new_topic_name
-from acklog.broker.topics import add_partitions, create_topics, delete_topic
 from acklog.errors import ConfigError
 from acklog.server.http.endpoint import Call, endpoint
 from acklog.server.http.values import DryRun, Limit, Next, Paging, TopicName

@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING
 
 from acklog.broker.answers import report_damage
 from acklog.broker.eager import Eager
-from acklog.broker.group_config import share_config
-from acklog.broker.journal_format import ShareKey
-from acklog.broker.replay import Replay
+from acklog.broker.groups.config import share_config
+from acklog.broker.journal.format import ShareKey
+from acklog.broker.journal.replay import Replay
 from acklog.core.share_partition import SharePartition
 from acklog.errors import LogError
 
 if TYPE_CHECKING:
     from acklog.broker.broker import Broker
-    from acklog.broker.delivery import ShareDelivery
-    from acklog.broker.journal import Journal
+    from acklog.broker.deliveries.delivery import ShareDelivery
+    from acklog.broker.journal.journal import Journal
 
 SHORTEST_MS, LONGEST_MS = 50, 2_000
 

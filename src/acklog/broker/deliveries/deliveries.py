@@ -7,22 +7,22 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from acklog.broker.api import Refused
-from acklog.broker.delivery import ShareDelivery
-from acklog.broker.excerpts import Excerpts
-from acklog.broker.group_config import offset_reset, pause_threshold, read_committed, share_config
-from acklog.broker.journal import Journal
-from acklog.broker.journal_format import ShareKey
-from acklog.broker.poison import Watch
-from acklog.broker.refolds import Refolds
-from acklog.broker.replay import Replay
+from acklog.broker.deliveries.delivery import ShareDelivery
+from acklog.broker.deliveries.excerpts import Excerpts
+from acklog.broker.groups.config import offset_reset, pause_threshold, read_committed, share_config
+from acklog.broker.groups.poison import Watch
+from acklog.broker.journal.format import ShareKey
+from acklog.broker.journal.journal import Journal
+from acklog.broker.journal.refolds import Refolds
+from acklog.broker.journal.replay import Replay
 from acklog.core.share_partition import ShareConfig, SharePartition
 from acklog.wire.error_code import ErrorCode
 
 if TYPE_CHECKING:
     from acklog.broker.broker import Broker
-    from acklog.broker.catalog import Group
+    from acklog.broker.catalog.catalog import Group
+    from acklog.broker.deliveries.waiting import Waiter
     from acklog.broker.partition import Partition
-    from acklog.broker.waiting import Waiter
     from acklog.core.events import Event
 
 

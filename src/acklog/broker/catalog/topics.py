@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from acklog.broker.api import Refused
-from acklog.broker.catalog import NewTopic, Topic
+from acklog.broker.catalog.catalog import NewTopic, Topic
+from acklog.broker.catalog.topic_names import INTERNAL
 from acklog.broker.configs import log_config
 from acklog.broker.partition import Partition
-from acklog.broker.topic_names import INTERNAL
 from acklog.errors import LogError
 from acklog.log.seam import LogConfig
 

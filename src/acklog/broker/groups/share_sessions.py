@@ -10,8 +10,8 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from acklog.broker.api import Caller, Refused
-from acklog.broker.presence import Presence, Use
-from acklog.broker.remembered import Remembered
+from acklog.broker.groups.presence import Presence, Use
+from acklog.broker.groups.remembered import Remembered
 from acklog.core.share_session import (
     FINAL_EPOCH,
     INITIAL_EPOCH,

@@ -15,8 +15,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from acklog.broker.eager import Eager
-from acklog.broker.later import Later
-from acklog.broker.schedule_codec import entries, entry
+from acklog.broker.scheduled.codec import entries, entry
+from acklog.broker.scheduled.later import Later
 from acklog.core.schedule import Cut, Event
 from acklog.errors import Damaged, LogError
 from acklog.log.seam import Durability, Log, LogConfig
@@ -24,7 +24,7 @@ from acklog.wire.record_batch import build, records
 
 if TYPE_CHECKING:
     from acklog.broker.broker import Broker
-    from acklog.broker.catalog import Topic
+    from acklog.broker.catalog.catalog import Topic
     from acklog.broker.partition import Partition
 
 logger = logging.getLogger('acklog.scheduled')

@@ -15,7 +15,7 @@ from array import array
 from bisect import bisect_right, insort
 from collections.abc import Sequence
 
-from acklog.broker.journal_format import ShareKey
+from acklog.broker.journal.format import ShareKey
 from acklog.errors import CorruptBatch
 from acklog.wire.excerpt import excerpt, starts
 from acklog.wire.record_batch import COMPRESSION_MASK, Span

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Container
 from dataclasses import dataclass, field
 
-from acklog.broker import event_codec
 from acklog.broker.eager import turn
-from acklog.broker.journal_format import Kind, ShareKey, chunk, entries, number_of
+from acklog.broker.journal import event_codec
+from acklog.broker.journal.format import Kind, ShareKey, chunk, entries, number_of
 from acklog.core.share_partition import SharePartition
 from acklog.errors import Failed
 from acklog.log.seam import Log

@@ -16,11 +16,11 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from acklog.broker.api import Refused
-from acklog.broker.catalog_log import CONFIG, NAME, CatalogLog
-from acklog.broker.catalog_state import CatalogState, Event, Group, Topic, id_text, topic_event
-from acklog.broker.catalog_view import CatalogView
+from acklog.broker.catalog.log import CONFIG, NAME, CatalogLog
+from acklog.broker.catalog.state import CatalogState, Event, Group, Topic, id_text, topic_event
+from acklog.broker.catalog.topic_names import INTERNAL
+from acklog.broker.catalog.view import CatalogView
 from acklog.broker.configs import Settings
-from acklog.broker.topic_names import INTERNAL
 from acklog.errors import Damaged
 from acklog.log.seam import Durability, Opener
 from acklog.wire.error_code import ErrorCode

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from acklog.broker.api import Refused
-from acklog.broker.catalog import ConfigChange, Group
+from acklog.broker.catalog.catalog import ConfigChange, Group
+from acklog.broker.catalog.topics import reconfigure
 from acklog.broker.configs import BROKER, CLUSTER, GROUP, TOPIC, Settings, Table, UnknownConfig, check_together
-from acklog.broker.dead_letter_topic import check_name
-from acklog.broker.topics import reconfigure
+from acklog.broker.dead_letters.topic import check_name
 from acklog.errors import ConfigError
 from acklog.wire.error_code import ErrorCode
 

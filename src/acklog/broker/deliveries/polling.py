@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from acklog.broker import eager
 from acklog.broker.answers import answer_to
 from acklog.broker.api import Caller, Refused
-from acklog.broker.delivery import ShareDelivery, Taken
-from acklog.broker.waiting import Waiter
+from acklog.broker.deliveries.delivery import ShareDelivery, Taken
+from acklog.broker.deliveries.waiting import Waiter
 from acklog.errors import AcklogError, LogError
 from acklog.wire.error_code import ErrorCode
 

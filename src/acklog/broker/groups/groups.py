@@ -9,17 +9,17 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from acklog.broker.api import Caller, Refused
-from acklog.broker.members import Members, check_member_id
-from acklog.broker.presence import Presence
-from acklog.broker.remembered import Remembered
-from acklog.broker.share_sessions import Sessions
+from acklog.broker.groups.members import Members, check_member_id
+from acklog.broker.groups.presence import Presence
+from acklog.broker.groups.remembered import Remembered
+from acklog.broker.groups.share_sessions import Sessions
 from acklog.core.share_session import INITIAL_EPOCH, SessionKey, ShareSession, TopicPartition
 from acklog.errors import LogError
 from acklog.wire.error_code import ErrorCode
 
 if TYPE_CHECKING:
     from acklog.broker.broker import Broker
-    from acklog.broker.catalog import Group
+    from acklog.broker.catalog.catalog import Group
     from acklog.broker.time import Scheduled
 
 MAX_NAME_LENGTH = 255  # characters of a group's id

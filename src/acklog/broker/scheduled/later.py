@@ -27,7 +27,7 @@ from acklog.wire.record_batch import read_header, spans
 
 if TYPE_CHECKING:
     from acklog.broker.partition import Partition
-    from acklog.broker.scheduled import Scheduled
+    from acklog.broker.scheduled.scheduled import Scheduled
 
 AT_A_TIME = 500  # records that are passed over in one go: some two milliseconds
 CHECKPOINT_BYTES = 4 << 20  # of records looked into, that a start would have to look into again

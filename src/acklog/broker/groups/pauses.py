@@ -14,7 +14,7 @@ from acklog.errors import LogError
 
 if TYPE_CHECKING:
     from acklog.broker.broker import Broker
-    from acklog.broker.catalog import Group
+    from acklog.broker.catalog.catalog import Group
 
 NOTE = 'paused'
 

@@ -21,8 +21,8 @@ from pyroaring import BitMap64
 
 from acklog.broker.api import Refused
 from acklog.broker.apis.produce import append
-from acklog.broker.dead_letter_records import NOTHING, Copy, batch, copies, letter, of_place
-from acklog.broker.dead_letter_topic import COPY, dead_letter_topic
+from acklog.broker.dead_letters.records import NOTHING, Copy, batch, copies, letter, of_place
+from acklog.broker.dead_letters.topic import COPY, dead_letter_topic
 from acklog.broker.eager import Eager, turn
 from acklog.core.offsets import lowest
 from acklog.errors import AcklogError
@@ -31,8 +31,8 @@ from acklog.wire.error_code import ErrorCode
 
 if TYPE_CHECKING:
     from acklog.broker.broker import Broker
-    from acklog.broker.catalog import Group, Topic
-    from acklog.broker.delivery import ShareDelivery
+    from acklog.broker.catalog.catalog import Group, Topic
+    from acklog.broker.deliveries.delivery import ShareDelivery
     from acklog.broker.partition import Partition
     from acklog.broker.time import Scheduled
 

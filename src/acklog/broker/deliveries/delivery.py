@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from acklog.broker.deliveries.excerpts import SMALL, Excerpts
 from acklog.broker.eager import turn
-from acklog.broker.excerpts import SMALL, Excerpts
-from acklog.broker.journal_format import ShareKey
+from acklog.broker.journal.format import ShareKey
 from acklog.core import offsets
 from acklog.core.acknowledge import Acknowledgement as CoreAcknowledgement
 from acklog.core.acquire import Batch
@@ -24,10 +24,10 @@ from acklog.wire.acknowledgements import Acknowledgement
 from acklog.wire.record_batch import Span, is_control, spans
 
 if TYPE_CHECKING:
-    from acklog.broker.journal import Journal
+    from acklog.broker.deliveries.waiting import Waiter
+    from acklog.broker.journal.journal import Journal
     from acklog.broker.partition import Partition
     from acklog.broker.time import Clock, Timer
-    from acklog.broker.waiting import Waiter
     from acklog.core.events import Event
     from acklog.core.share_partition import Acquired, Reservation, SharePartition
 

@@ -16,9 +16,9 @@ import asyncio
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from acklog.broker import event_codec
 from acklog.broker.eager import Eager
-from acklog.broker.journal_format import Kind, ShareKey, chunks, entry, mark
+from acklog.broker.journal import event_codec
+from acklog.broker.journal.format import Kind, ShareKey, chunks, entry, mark
 from acklog.errors import LogError
 from acklog.log.promise import Promise
 from acklog.log.seam import Durability, Log

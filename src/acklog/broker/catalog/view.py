@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from acklog.broker.catalog_state import CatalogState, Group, Topic
+from acklog.broker.catalog.state import CatalogState, Group, Topic
 from acklog.broker.configs import Settings
 
 

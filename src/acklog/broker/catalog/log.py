@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator
 
-from acklog.broker.catalog_state import CatalogState, Event
+from acklog.broker.catalog.state import CatalogState, Event
 from acklog.errors import Damaged, Failed, OutcomeUnknown
 from acklog.log.seam import Durability, Log, LogConfig
 from acklog.wire.record_batch import build, records

@@ -20,7 +20,7 @@ from acklog.core.share_session import SessionKey, ShareSession, TopicPartition
 from acklog.errors import Closed, LogError
 
 if TYPE_CHECKING:
-    from acklog.broker.catalog import Catalog
+    from acklog.broker.catalog.catalog import Catalog
 
 
 class Remembered:

@@ -13,15 +13,15 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from acklog.broker.api import Refused
-from acklog.broker.catalog import NewTopic, Topic
+from acklog.broker.catalog.catalog import NewTopic, Topic
+from acklog.broker.catalog.topic_names import check_new_topic_name
+from acklog.broker.catalog.topics import create_topics
 from acklog.broker.configs import Settings
-from acklog.broker.topic_names import check_new_topic_name
-from acklog.broker.topics import create_topics
 from acklog.wire.error_code import ErrorCode
 
 if TYPE_CHECKING:
     from acklog.broker.broker import Broker
-    from acklog.broker.catalog import Group
+    from acklog.broker.catalog.catalog import Group
 
 NAME = 'errors.deadletterqueue.topic.name'
 COPY = 'errors.deadletterqueue.copy.record.enable'

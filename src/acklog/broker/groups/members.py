@@ -16,9 +16,9 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from acklog.broker.api import Caller, Refused
-from acklog.broker.presence import Presence, Use
-from acklog.broker.remembered import Remembered
-from acklog.broker.share_sessions import Sessions
+from acklog.broker.groups.presence import Presence, Use
+from acklog.broker.groups.remembered import Remembered
+from acklog.broker.groups.share_sessions import Sessions
 from acklog.core.assignment import TopicKey
 from acklog.core.membership import JOIN_EPOCH, Beat, Member, Membership
 from acklog.core.share_session import SessionKey
@@ -27,7 +27,7 @@ from acklog.wire.error_code import ErrorCode
 
 if TYPE_CHECKING:
     from acklog.broker.broker import Broker
-    from acklog.broker.catalog import Group
+    from acklog.broker.catalog.catalog import Group
 
 MAX_NAMES = 1_000_000  # topics subscribed to, summed over all members
 MAX_ID_LENGTH = 255  # characters of a member's id
