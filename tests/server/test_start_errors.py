@@ -150,6 +150,13 @@ def test_a_file_in_its_place(start: Callable[..., Ended], tmp_path: Path) -> Non
     assert start(tmp_path / 'data/a/b') == (1, f'acklog: cannot start: {tmp_path}/data/a/b: Not a directory\n')
 
 
+@pytest.mark.skipif(os.geteuid() == 0, reason='root may write everywhere')
+def test_a_directory_that_may_not_be_written(start: Callable[..., Ended], tmp_path: Path) -> None:
+    (tmp_path / 'data').mkdir(0o555)
+    assert start(tmp_path / 'data') == (1, f'acklog: cannot start: {tmp_path}/data/lock: Permission denied\n')
+    assert start(tmp_path / 'data/a') == (1, f'acklog: cannot start: {tmp_path}/data/a: Permission denied\n')
+
+
 def test_somebody_else_s_directory(start: Callable[..., Ended], tmp_path: Path) -> None:
     (tmp_path / 'letter').write_text('x')
     reason = 'an empty directory, or one that acklog has made'

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -154,3 +155,36 @@ async def test_publishers_on_a_full_disk_spin_nowhere(server: ServerProcess, dis
         filler.write_bytes(b'x' * 9 * MB)
         await fill(raw, 't', 100_000)
     assert server.stderr().count('no space left; publishing is refused') == 1  # not once for each
+
+
+# -- at start ----------------------------------------------------------------------------------------------------------
+
+
+def start(data: Path) -> tuple[int, str]:
+    """Exit code and stderr of a server that does not come up."""
+    command = [sys.executable, '-m', 'acklog', 'serve', '--data', str(data), '--listen', '127.0.0.1:0']
+    ended = subprocess.run([*command, '--set', 'http=off'], capture_output=True, text=True, timeout=30, check=False)
+    assert ended.stdout == ''
+    return ended.returncode, ended.stderr
+
+
+def test_a_file_system_that_may_only_be_read(server: ServerProcess, disk: Path) -> None:
+    server.stop()
+    subprocess.run(['mount', '-o', 'remount,ro', str(disk)], check=True)
+    for data, where in ((disk / 'data', disk / 'data/lock'), (disk / 'other', disk / 'other')):
+        assert start(data) == (1, f'acklog: cannot start: {where}: Read-only file system\n')
+    subprocess.run(['mount', '-o', 'remount,rw', str(disk)], check=True)
+    server.start()
+
+
+def test_a_disk_that_is_full_at_the_first_start(disk: Path) -> None:
+    """There is no reserve yet that could help."""
+    with (disk / 'filler').open('wb') as filler, pytest.raises(OSError, match='No space left'):
+        while True:
+            filler.write(bytes(1 << 16))
+            filler.flush()
+    code, words = start(disk / 'data')
+    assert code == 1
+    assert words.startswith(f'acklog: cannot start: {disk}/data')
+    assert words.endswith('No space left on device\n')
+    assert words.count('\n') == 1
