@@ -195,6 +195,18 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path, first: signal.Signals) 
     assert err == ''
 
 
+def test_what_cannot_be_closed_in_time_is_left_to_the_next_start(tmp_path: Path) -> None:
+    with held('close', '', tmp_path / 'data') as process:
+        lines_until(process.stdout, 'ready')
+        process.send_signal(signal.SIGTERM)
+        begun = time.monotonic()
+        _, err = process.communicate(timeout=20)
+    assert process.returncode == 0
+    assert 2.5 < time.monotonic() - begun < 6
+    assert 'not all logs could be closed in 3 s' in err
+    assert not (tmp_path / 'data/clean').exists()
+
+
 def test_a_signal_at_any_moment_of_the_start(tmp_path: Path) -> None:
     """It ends, soon and without a traceback; killed by the signal only where Python itself has just begun."""
     for step in range(12):

@@ -1,8 +1,9 @@
 """One server process from start to end: `serve` opens the data directory, listens, waits for a signal, and closes all.
 
 SIGTERM and SIGINT stop it: no new connections, waiting polls are answered, what is under way finishes within a grace,
-everything is on disk. A second signal ends it at once; that loses nothing that was answered either, but the next start
-has to look at what was not closed. A signal while it starts ends it when it is ready, and at once if that takes long.
+everything is on disk. A second signal ends it at once, and so does a disk that is too slow for what is to be closed;
+that loses nothing that was answered either, but the next start has to look at what was not closed. A signal while it
+starts ends it when it is ready, and at once if that takes long.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from acklog.server.notify import notify
 logger = logging.getLogger('acklog.server')
 
 GRACE_S = 0.5
+STOP_S = 3.0  # for all of it: who stops a server wants it to be gone
 COLLECT_AFTER = 100_000  # objects
 INTERRUPTED = 130  # exit code of a process that a second signal ended
 
@@ -204,13 +206,24 @@ async def _serve(settings: Settings) -> int:
     await signals.received.wait()
     notify('STOPPING=1')
     logger.info('stopping')
+    closing = asyncio.ensure_future(server.close())
+    await asyncio.wait([closing], timeout=STOP_S)
+    if not closing.done():
+        _end_at_once('stopped, but not all logs could be closed in %.0f s; the next start has to look at them', STOP_S)
     try:
-        await server.close()
+        closing.result()
     except (AcklogError, OSError) as error:
         logger.error('stopped, but not cleanly: %s', error)
         return 1
     logger.info('stopped')
     return 0
+
+
+def _end_at_once(text: str, *args: object) -> None:
+    """As if killed, which loses nothing that was answered."""
+    logger.warning(text, *args)
+    logging.shutdown()
+    os._exit(0)
 
 
 async def _opened(settings: Settings, stop: asyncio.Event) -> Server:
@@ -219,9 +232,7 @@ async def _opened(settings: Settings, stop: asyncio.Event) -> Server:
     if not opening.done():
         await asyncio.wait([opening], timeout=GRACE_S)
     if not opening.done():  # nobody has been answered, so nothing can be lost
-        logger.warning('stopped before it was ready; the next start has to look at everything again')
-        logging.shutdown()
-        os._exit(0)
+        _end_at_once('stopped before it was ready; the next start has to look at everything again')
     stopping.cancel()
     return opening.result()
 
