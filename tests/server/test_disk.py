@@ -31,6 +31,7 @@ from tests.server.traffic import (
     produce,
     publish,
     share_fetch,
+    until_created,
 )
 
 from acklog.log.faulty_files import FaultyFiles
@@ -48,17 +49,6 @@ async def until_published(raw: Raw, name: str, seconds: float = 5) -> None:
     async with asyncio.timeout(seconds):
         while True:
             if await publish(raw, name, batch(10), acks=-1) == 0:
-                return
-            await asyncio.sleep(0.02)
-
-
-async def until_created(raw: Raw, name: str, seconds: float = 5) -> None:
-    """A topic can be created in that time, so the catalog is well again."""
-    topics = [{'name': name, 'num_partitions': 1, 'replication_factor': -1}]
-    async with asyncio.timeout(seconds):
-        while True:
-            answer = await raw.call(CREATE_TOPICS, 7, {'topics': topics, 'timeout': 1000})
-            if answer['topics'][0]['error_code'] == 0:
                 return
             await asyncio.sleep(0.02)
 

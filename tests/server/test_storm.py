@@ -29,7 +29,15 @@ from tests.server.raw import (
     Raw,
 )
 from tests.server.test_nonsense import is_well
-from tests.server.traffic import FETCH_VERSION, PRODUCE_VERSION, acquired, batch, fetch, produce, share_fetch
+from tests.server.traffic import (
+    FETCH_VERSION,
+    PRODUCE_VERSION,
+    acquired,
+    batch,
+    fetch,
+    produce,
+    share_fetch,
+)
 
 from acklog.log.faulty_files import FaultyFiles
 from acklog.server.run import Server

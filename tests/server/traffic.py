@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 from collections.abc import Sequence
 from typing import Any
@@ -29,6 +30,17 @@ async def create(raw: Raw, name: str, partitions: int = 1) -> UUID:
     found = answer['topics'][0]['topic_id']
     assert isinstance(found, UUID)
     return found
+
+
+async def until_created(raw: Raw, name: str, seconds: float = 5) -> None:
+    """A topic can be created in that time, so the catalog is well again."""
+    topics = [{'name': name, 'num_partitions': 1, 'replication_factor': -1}]
+    async with asyncio.timeout(seconds):
+        while True:
+            answer = await raw.call(CREATE_TOPICS, 7, {'topics': topics, 'timeout': 1000})
+            if answer['topics'][0]['error_code'] == 0:
+                return
+            await asyncio.sleep(0.02)
 
 
 def produce(name: str, records: bytes, *, index: int = 0, acks: int = 1) -> dict[str, Any]:
@@ -115,4 +127,16 @@ async def accept(
     return next((code for code in [answer['error_code'], *codes] if code), 0)
 
 
-__all__ = ['SHARE_FETCH', 'accept', 'acquired', 'batch', 'create', 'fetch', 'join', 'produce', 'publish', 'share_fetch']
+__all__ = [
+    'SHARE_FETCH',
+    'accept',
+    'acquired',
+    'batch',
+    'create',
+    'fetch',
+    'join',
+    'produce',
+    'publish',
+    'share_fetch',
+    'until_created',
+]
