@@ -350,7 +350,7 @@ class ShareDelivery:
         while self.waiters:
             waiter = next(iter(self.waiters))
             del self.waiters[waiter]
-            if waiter.wake():
+            if waiter.wake(self):
                 return
 
     def wake_all(self) -> None:

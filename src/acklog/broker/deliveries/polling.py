@@ -10,7 +10,7 @@ HTTP have in common.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING
 
 from acklog.broker import eager
@@ -42,7 +42,7 @@ class Poll:
         broker: Broker,
         caller: Caller,
         member: SessionKey,
-        keys: Callable[[], Iterable[Key]],
+        keys: Callable[[], Collection[Key]],
         turn: Callable[[int], None],
         *,
         max_records: int,
@@ -90,7 +90,8 @@ class Poll:
                 self._pass_on()
                 break
             again = True
-            await self._look()
+            if not await self._look_at(waiter.source):
+                await self._look()
         return self.found
 
     def _pass_on(self) -> None:
@@ -117,13 +118,28 @@ class Poll:
         if visited < len(keys):
             await self._begin(keys[visited:])
         if self.found:
-            try:
-                await self.broker.deliveries.journal.written()
-            except LogError as error:
-                failed = answer_to(error)
-                self.found = dict.fromkeys(self.found, failed)
+            await self._written()
             self.turn(visited)
         self._pass_on()
+
+    async def _look_at(self, source: object) -> bool:
+        """Only at the partition that woke it, for there may be thousands; true if there was something. What the others
+        have got since is offered to the next one that waits, or found at the next poll."""
+        if not isinstance(source, ShareDelivery):
+            return False
+        key = (source.topic_id, source.index)
+        left = min(self.max_bytes, self.caller.room())
+        if left <= 0 or key not in self.keys() or await self._take(key, self.max_records, left) is None:
+            return False
+        await self._written()
+        source.offer()
+        return True
+
+    async def _written(self) -> None:
+        try:
+            await self.broker.deliveries.journal.written()
+        except LogError as error:
+            self.found = dict.fromkeys(self.found, answer_to(error))
 
     async def _begin(self, keys: Iterable[Key]) -> None:
         """Partitions whose turn has not come: the group begins on all at the same time, so that it misses nothing of

@@ -12,20 +12,22 @@ if TYPE_CHECKING:
 class Waiter:
     """One long poll that is waiting. Awake as soon as `wake` has been called, however often."""
 
-    __slots__ = ('_future', 'ended')
+    __slots__ = ('_future', 'ended', 'source')
 
     def __init__(self) -> None:
         self._future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.source: object = None  # what woke it, where it says so
         self.ended = False  # no use to wait again: its member has left, its connection is gone, or it is late
 
     @property
     def awake(self) -> bool:
         return self._future.done()
 
-    def wake(self) -> bool:
+    def wake(self, source: object = None) -> bool:
         """True if it was asleep."""
         if self._future.done():
             return False
+        self.source = source
         self._future.set_result(None)
         return True
 
