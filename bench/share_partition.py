@@ -19,8 +19,8 @@ from pyroaring import BitMap64
 
 from acklog.broker.journal import event_codec
 from acklog.core.backoff import Backoff
+from acklog.core.due_times import DueTimes
 from acklog.core.share_partition import Ack, Acquired, ShareConfig, SharePartition
-from acklog.core.waiting import Waiting
 
 MILLION = 1_000_000
 NOW = 1_000_000
@@ -105,8 +105,8 @@ def holes() -> Iterator[Row]:
     alternating = bytes(1 + o % 2 for o in range(2 * MILLION))
     partition.acknowledge(NOW, 'm', [(0, 2 * MILLION - 1, alternating)])  # half done, half available again
     partition.take_events()
-    assert partition.available == MILLION
-    events = partition.snapshot()
+    assert partition.status.available == MILLION
+    events = list(partition.snapshot())
     available = [event for event in events if getattr(event, 'place', '') == 'available']
     yield Row('a million holes: the set in the snapshot', len(event_codec.encode(available)) / 1000, 'kB', '300')
     yield Row(
@@ -130,7 +130,7 @@ def waiting() -> Iterator[Row]:
         partition.acknowledge(NOW, 'm', [(first, first + 499, Ack.RELEASE)])
         partition.state.events.clear()
     seconds = time.perf_counter() - began
-    assert len(held) == partition.counts().waiting == MILLION
+    assert len(held) == partition.status.counts().waiting == MILLION
     del held
     yield Row('a million waiting, each until a time of its own: memory', (resident() - before) / MILLION, 'MB', '100')
     yield Row('released with jitter in batches of 500', MILLION / seconds / 1000, 'k/s', '150')
@@ -149,7 +149,7 @@ def waiting() -> Iterator[Row]:
 
 
 def put_each() -> Iterator[Row]:
-    queue = Waiting()
+    queue = DueTimes()
     batches = [
         (BitMap64(range(first, first + 500)), array('q', [NOW + o * 7919 % MILLION for o in range(first, first + 500)]))
         for first in range(0, MILLION, 500)

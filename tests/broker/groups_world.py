@@ -169,7 +169,7 @@ class World:
         """'acquired m', 'available', 'available after 1 failure', 'done', ..."""
         delivery = self.broker.deliveries.find(self.catalog.groups[group], topic, index)
         assert delivery is not None
-        record = delivery.state.state_of(offset)
+        record = delivery.state.status.record(offset)
         if record.state == 'acquired':
             return f'acquired {record.member}'
         return record.state + (f' after {record.attempts} failure' if record.attempts else '')

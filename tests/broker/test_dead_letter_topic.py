@@ -16,7 +16,7 @@ from acklog.broker.catalog.catalog import NewTopic
 from acklog.broker.catalog.config_changes import change_broker, change_group, change_topic
 from acklog.broker.dead_letters.records import batch
 from acklog.broker.operations import Why
-from acklog.core.events import Ack
+from acklog.core.kinds import Ack
 from acklog.errors import Failed, Full, OutcomeUnknown
 from acklog.log.seam import Durability
 from acklog.wire.record_batch import NewRecord, Record, build, read_header, records, spans
@@ -143,7 +143,7 @@ async def test_many_die_together_and_are_written_in_few_batches(world: World) ->
     sizes = [span.size for span in spans(read.data)]
     assert len(sizes) == 10
     assert max(sizes) <= 100_000
-    assert delivery(world, topic).state.counts().dead == 2500
+    assert delivery(world, topic).state.status.counts().dead == 2500
 
 
 async def test_what_is_too_large_for_the_topic_comes_without_a_copy(world: World) -> None:

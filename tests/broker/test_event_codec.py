@@ -14,6 +14,8 @@ from pyroaring import BitMap64
 from acklog.broker.journal import event_codec
 from acklog.broker.journal.event_codec import _EVENTS, DUES, INT, LATER, OFFSETS, TEXT, Field, _Reader, decode, encode
 from acklog.core import events as ev
+from acklog.core.kept import Began
+from acklog.core.kinds import Ack
 from acklog.core.offsets import span
 from acklog.core.share_partition import ShareConfig, SharePartition
 from acklog.errors import Damaged
@@ -69,10 +71,10 @@ def test_every_event_has_a_number() -> None:
         (ev.Settled(BitMap64([1, 3])), '01 02 02 00000020 ' + BitMap64([1, 3]).serialize().hex()),
         (ev.Settled(BitMap64()), '01 02 02 00000000'),
         (ev.Renewed(span(5, 5), 1 << 40), '01 08 00 0000000000000005 0000010000000000'),
-        (ev.Pended('mé', ev.Ack.REJECT, span(5, 5)), '01 0a 00000003 6dc3a9 03 00 0000000000000005'),
+        (ev.Pended('mé', Ack.REJECT, span(5, 5)), '01 0a 00000003 6dc3a9 03 00 0000000000000005'),
         (ev.Sought(2, 9), '01 10 0000000000000002 0000000000000009'),
         (ev.LogStarted(9), '01 11 0000000000000009'),
-        (ev.Began(1, 2, 3, 4), '01 40 0000000000000001 0000000000000002 0000000000000003 0000000000000004'),
+        (Began(1, 2, 3, 4), '01 40 0000000000000001 0000000000000002 0000000000000003 0000000000000004'),
     ],
 )
 def test_bytes(event: ev.Event, data: str) -> None:
@@ -129,9 +131,9 @@ def test_a_million_holes_are_small_in_a_whole_snapshot() -> None:
     copy = SharePartition(ShareConfig())
     for event in decode(data):
         copy.fold(event)
-    assert copy.counts() == state.counts() == (999_000, 0, 1000, 0, 0, 0)
-    assert [copy.state_of(o) for o in (1, 1001, 4001, 1_999_999)] == [
-        state.state_of(o) for o in (1, 1001, 4001, 1_999_999)
+    assert copy.status.counts() == state.status.counts() == (999_000, 0, 1000, 0, 0, 0)
+    assert [copy.status.record(o) for o in (1, 1001, 4001, 1_999_999)] == [
+        state.status.record(o) for o in (1, 1001, 4001, 1_999_999)
     ]
 
 

@@ -24,7 +24,7 @@ from acklog.broker.operations import (
     WaitingRecord,
     Why,
 )
-from acklog.core.events import Ack
+from acklog.core.kinds import Ack
 from acklog.errors import AcklogError, Failed, InvalidRecordState
 from acklog.wire.error_code import ErrorCode
 

@@ -8,6 +8,7 @@ from acklog.broker.configs.thresholds import Threshold, parse
 from acklog.broker.groups.poison import Watch
 from acklog.core import events as ev
 from acklog.core.failing import GIVEN_UP, TOO_LONG
+from acklog.core.kinds import Cause
 from acklog.core.offsets import span
 from acklog.errors import ConfigError
 
@@ -40,7 +41,7 @@ def event(call: str) -> ev.Event:
         'dead': ev.Died(offsets, 'rejected', False, False),
         'too long': ev.GivenUp(0, offsets, TOO_LONG, False),
         'given up': ev.GivenUp(0, offsets, GIVEN_UP, False),
-        'released': ev.Failed(offsets, ev.Cause.RELEASED),
+        'released': ev.Failed(offsets, Cause.RELEASED),
     }[what]
 
 

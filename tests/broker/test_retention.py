@@ -51,7 +51,7 @@ async def later(world: World, partition: Partition, ms: int) -> tuple[int, int]:
     await world.broker.retention.apply(partition)
     await world.broker.deliveries.journal.written()
     [delivery] = partition.deliveries.values()
-    return partition.log.start, delivery.state.totals().lost
+    return partition.log.start, delivery.state.status.totals().lost
 
 
 async def test_what_is_owed_is_kept_up_to_the_limit(world: World, caplog: pytest.LogCaptureFixture) -> None:
@@ -69,7 +69,7 @@ async def test_what_is_owed_is_kept_up_to_the_limit(world: World, caplog: pytest
     await world.restart()
     state = world.broker.deliveries.find(world.catalog.groups['g'], topic, 0)
     assert state is not None
-    assert (state.state.start, state.state.totals().lost) == (3, 3)
+    assert (state.state.status.start, state.state.status.totals().lost) == (3, 3)
 
 
 async def test_what_is_settled_goes_with_retention(world: World) -> None:
@@ -118,7 +118,7 @@ async def test_dead_ones_have_a_retention_of_their_own(world: World) -> None:
     assert world.fate(topic, 0) == 'dead'
     assert await later(world, partition, 1) == (3, 0)
     assert world.fate(topic, 0) == 'done'
-    assert delivery.state.totals().expired == 1
+    assert delivery.state.status.totals().expired == 1
 
 
 async def test_delete_records_wins_over_all(world: World) -> None:
@@ -126,7 +126,7 @@ async def test_delete_records_wins_over_all(world: World) -> None:
     assert await world.take('a', 1, count=1) == [0]
     assert await partition.truncate_before(2) == 2
     [delivery] = partition.deliveries.values()
-    assert (delivery.state.start, delivery.state.totals().lost) == (2, 2)
+    assert (delivery.state.status.start, delivery.state.status.totals().lost) == (2, 2)
 
 
 async def test_the_limit_of_bytes_is_a_topics_own_and_wins_over_waiting(world: World) -> None:

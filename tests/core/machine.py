@@ -148,7 +148,7 @@ def settle(pair: Pair, dice: Dice) -> None:
 
 def accept_all(pair: Pair, dice: Dice) -> None:
     """Everything a member holds and what is between: refused if that is another's."""
-    held = pair.core.held_by(member := dice.member())
+    held = pair.core.status.held_by(member := dice.member())
     if held:
         pair.acknowledge(member, [(held[0][0], held[-1][1], Ack.ACCEPT, None, None)], None, None, False)
 
@@ -175,7 +175,7 @@ def deadline(pair: Pair, dice: Dice) -> None:
 
 
 def gone(pair: Pair, dice: Dice) -> None:
-    pair.gone(dice.pick([*pair.core.holders(), 'a', 'b']), dice.yes())
+    pair.gone(dice.pick([*pair.core.status.holders(), 'a', 'b']), dice.yes())
 
 
 def dead_letters(pair: Pair, dice: Dice) -> None:

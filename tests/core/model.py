@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 
-from acklog.core.events import Ack
+from acklog.core.kinds import Ack
 from acklog.errors import InvalidRecordState
 
 

@@ -29,7 +29,7 @@ class Mutant(NamedTuple):
 MUTANTS = [
     Mutant(
         'what waits comes a millisecond late',
-        'core/waiting',
+        'core/due_times',
         'while recent and recent[0][0] <= now',
         'while recent and recent[0][0] < now',
     ),
@@ -41,10 +41,9 @@ MUTANTS = [
     ),
     Mutant(
         'a lock that ran out is no failure',
-        'core/state',
-        '        self.attempts.add(event.offsets)\n        self.told.failed',
-        '        if event.cause is not ev.Cause.EXPIRED:\n'
-        '            self.attempts.add(event.offsets)\n        self.told.failed',
+        'core/history',
+        '        self.attempts.add(offsets)\n        self._untell(offsets)',
+        '        if cause is not Cause.EXPIRED:\n            self.attempts.add(offsets)\n        self._untell(offsets)',
     ),
     Mutant(
         'one attempt too many',
@@ -58,14 +57,14 @@ MUTANTS = [
     Mutant(
         'a named time is overlooked when it was deferred',
         'core/failing',
-        'if at is None and state.deferred',
-        'if state.deferred',
+        'if at is None and state.history.deferred',
+        'if state.history.deferred',
     ),
     Mutant(
         'a deferral outlives its delivery',
-        'core/state',
-        '        self._from_flight(event.offsets)\n        self._undefer(event.offsets)\n        if event.why',
-        '        self._from_flight(event.offsets)\n        if event.why',
+        'core/history',
+        '            self.leaves.add(offsets)\n        self._ended(offsets)\n',
+        '            self.leaves.add(offsets)\n',
     ),
     Mutant(
         'the last attempt goes out with others',
@@ -156,7 +155,7 @@ MUTANTS = [
     ),
     Mutant(
         'a transaction that commits forgets release times',
-        'core/share_partition',
+        'core/settling',
         'if kind is Ack.RELEASE and at is not None',
         'if kind is Ack.REJECT and at is not None',
     ),
@@ -187,14 +186,14 @@ MUTANTS = [
     Mutant(
         'redriven ones keep their attempts',
         'core/state',
-        '        self._forget_counts(event.offsets)\n        self.owed |=',
-        '        self.owed |=',
+        '        self.history.forget_death(offsets)\n        self.history.forget(offsets)\n',
+        '        self.history.forget_death(offsets)\n',
     ),
     Mutant(
         'what is done keeps its counts',
-        'core/state',
-        '        self._from_flight(offsets)\n        self.owed -= offsets\n        self._forget_counts(offsets)',
-        '        self._from_flight(offsets)\n        self.owed -= offsets',
+        'core/apply',
+        '    state.from_flight(offsets)\n    state.owed -= offsets\n    state.history.forget(offsets)',
+        '    state.from_flight(offsets)\n    state.owed -= offsets',
     ),
     Mutant(
         'dead ones hold up the start',
@@ -202,7 +201,12 @@ MUTANTS = [
         '            self.owed -= offsets\n            self.dead |= offsets',
         '            self.dead |= offsets',
     ),
-    Mutant('the log cuts one too many', 'core/state', 'above(self.owed, bound)', 'above(self.owed, bound + 1)'),
+    Mutant(
+        'the log cuts one too many',
+        'core/apply',
+        'above(state.owed, bound)',
+        'above(state.owed, bound + 1)',
+    ),
     Mutant(
         'a restart shortens locks',
         'core/locks',
@@ -211,9 +215,9 @@ MUTANTS = [
     ),
     Mutant(
         'the clock moves named instants',
-        'core/state',
-        '        self.delayed.shift(event.by)',
-        '        self.delayed.shift(event.by)\n        self.named.shift(event.by)',
+        'core/waiting',
+        '        self.delayed.shift(by)',
+        '        self.delayed.shift(by)\n        self.named.shift(by)',
     ),
     Mutant(
         'a snapshot forgets what is reserved',
@@ -221,12 +225,17 @@ MUTANTS = [
         'pieces(state.all_free(), PIECE)',
         'pieces(state.free, PIECE)',
     ),
-    Mutant('a snapshot forgets leaves', 'core/snapshot', "    yield from _counts('leaves', state.leaves)\n", ''),
+    Mutant(
+        'a snapshot forgets leaves',
+        'core/snapshot',
+        "    yield from _counts('leaves', history.leaves)\n",
+        '',
+    ),
     Mutant(
         'a snapshot takes named instants for delays',
         'core/snapshot',
-        'yield ev.KeptWaiting(piece, due, until)',
-        'yield ev.KeptWaiting(piece, due, ev.Until.DELAY)',
+        'yield kept.KeptWaiting(piece, due, until)',
+        'yield kept.KeptWaiting(piece, due, Until.DELAY)',
         rare=True,
     ),
     Mutant(
@@ -237,7 +246,7 @@ MUTANTS = [
     ),
     Mutant(
         'moving leaves the old time',
-        'core/waiting',
+        'core/due_times',
         'kept = [pair for pair in self._recent if pair[1] not in offsets]',
         'kept = self._recent',
     ),
@@ -255,14 +264,14 @@ MUTANTS = [
     ),
     Mutant(
         'what waited too long dies a millisecond late',
-        'core/state',
+        'core/waiting',
         'if first is None or first > now',
         'if first is None or first >= now',
     ),
     Mutant(
         'words outlive their delivery',
-        'core/told',
-        '        self.forget(offsets)\n        if cause',
+        'core/history',
+        '        self._untell(offsets)\n        if cause',
         '        if cause',
     ),
     Mutant(
@@ -274,7 +283,7 @@ MUTANTS = [
     Mutant(
         'a snapshot forgets who died when',
         'core/snapshot',
-        'yield ev.KeptDeaths(offsets, at, member)',
+        'yield kept.KeptDeaths(offsets, at, member)',
         'pass',
     ),
     Mutant(
@@ -285,14 +294,14 @@ MUTANTS = [
     ),
     Mutant(
         'redriven at a rate, all come at once',
-        'core/state',
-        '        self._wait(event.offsets, event.due, ev.Until.NAMED)\n\n    def _discarded',
-        '        self._wait(event.offsets, None, ev.Until.NAMED)\n\n    def _discarded',
+        'core/apply',
+        '    state.wait(event.offsets, event.due, Until.NAMED)\n\n\ndef _discarded',
+        '    state.wait(event.offsets, None, Until.NAMED)\n\n\ndef _discarded',
     ),
     Mutant(
         'the log loses without counting',
-        'core/state',
-        'len(owed) + max(0, event.offset - self.end)',
+        'core/apply',
+        'len(owed) + max(0, event.offset - state.end)',
         'len(owed)',
     ),
 ]

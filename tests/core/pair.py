@@ -17,11 +17,11 @@ from tests.core.model import Batch, State
 
 from acklog.broker.journal import event_codec
 from acklog.core import events as ev
+from acklog.core import operators, tokens
 from acklog.core.share_partition import Ack, LogBatch, Reservation, ShareConfig, SharePartition
 from acklog.core.tokens import TokenAck
 from acklog.errors import InvalidRecordState
 
-SEED = 7
 FLIGHT = (State.ACQUIRED, State.PENDING, State.DYING)
 Ackn = tuple[int, int, Ack | tuple[Ack, ...], int | None, str | None]
 
@@ -44,14 +44,14 @@ class Pair:
     def __init__(self, config: ShareConfig) -> None:
         self.config = self.first_config = config
         self.trace: list[str] = []
-        self.core = SharePartition(config, 0, SEED)
+        self.core = SharePartition(config)
         backoff = config.backoff
         self.model = model.SharePartition(
             model.Config(
                 config.lock_ms,
                 config.attempts_limit,
                 config.max_in_flight,
-                lambda attempts, offset: backoff.delay(attempts, offset, SEED),
+                backoff.delay,
                 config.dead_letter_topic,
                 config.waiting_max_ms,
             )
@@ -107,20 +107,20 @@ class Pair:
     def agree(self) -> None:
         core, ref = self.core, self.model
         self.history += core.take_events()
-        self.same((core.start, core.end, core.epoch), (ref.start, ref.end, ref.epoch))
-        self.same(core.in_flight, ref.in_flight)
+        self.same((core.status.start, core.end, core.status.epoch), (ref.start, ref.end, ref.epoch))
+        self.same(core.status.in_flight, ref.in_flight)
         self.same(core.next_deadline(), ref.next_deadline())
-        self.same(core.totals(), (ref.lost_by_log, ref.expired))
+        self.same(core.status.totals(), (ref.lost_by_log, ref.expired))
         self.same(core.why_nothing(self.log_end), ref.why_nothing(self.log_end))
         numbers = {theirs: ours for ours, theirs in self.locks.items()}
         self.same(core.state.owed | core.state.dead, ev.BitMap64(sorted(ref.entries)))  # all others are done
         for offset in [*ref.entries, ref.end]:
-            self.same((offset, *core.state_of(offset)), (offset, *self._record(offset, numbers)))
+            self.same((offset, *core.status.record(offset)), (offset, *self._record(offset, numbers)))
         self.same(
-            core.counts(),
+            core.status.counts(),
             tuple(len(ref.offsets(state)) for state in (State.AVAILABLE, State.WAITING, *FLIGHT, State.DEAD)),
         )
-        held = {member: ours.held for member, ours in core.holders().items()}
+        held = {member: ours.held for member, ours in core.status.holders().items()}
         theirs: dict[str | None, int] = {}
         for offset in ref.offsets(State.ACQUIRED):
             member = ref.entries[offset].member
@@ -128,19 +128,19 @@ class Pair:
         self.same(held, theirs)
         waiting = [entry for offset, entry in sorted(ref.entries.items()) if entry.state is State.WAITING]
         for times, among in (
-            (core.state.named, [entry.named for entry in waiting]),
-            (core.state.limited, [entry.limited for entry in waiting]),
+            (core.state.waiting.named, [entry.named for entry in waiting]),
+            (core.state.waiting.limited, [entry.limited for entry in waiting]),
         ):
-            self.same([times.due_of(offset) is not None for offset in core.state.waiting], among)
-        self.same(core.dues(core.state.waiting), [entry.due for entry in waiting])
+            self.same([times.due_of(offset) is not None for offset in core.state.waiting.offsets], among)
+        self.same(core.status.dues(core.state.waiting.offsets), [entry.due for entry in waiting])
         dead = [(offset, entry) for offset, entry in sorted(ref.entries.items()) if entry.state is State.DEAD]
         self.same(
-            core.deaths(core.dead()),
+            core.status.deaths(core.status.dead()),
             [(offset, e.reason, e.words, e.died, e.attempts, e.member or '') for offset, e in dead],
         )
         moving = ref.offsets(State.WAITING, State.DEAD, *FLIGHT)
-        self.same(core.moving_from, min(moving, default=None))
-        self.same(core.kept_from, min(ref.entries, default=ref.end))
+        self.same(core.status.moving_from, min(moving, default=None))
+        self.same(core.status.kept_from, min(ref.entries, default=ref.end))
         self._sound()
 
     def _record(self, offset: int, numbers: dict[int, int]) -> tuple[object, ...]:
@@ -168,11 +168,11 @@ class Pair:
     def _sound(self) -> None:
         """What holds after every call."""
         core, limit = self.core, self.config.attempts_limit
-        assert core.start <= core.end
+        assert core.status.start <= core.end
         assert not self.accepted.intersection(self.model.entries)  # rule 4
         for offset, entry in self.model.entries.items():
             assert entry.attempts <= entry.deliveries
-            assert limit is None or entry.attempts < limit or core.state_of(offset).state in ('dead', 'dying')
+            assert limit is None or entry.attempts < limit or core.status.record(offset).state in ('dead', 'dying')
         deadline = core.next_deadline()
         assert deadline is None or deadline >= core.state.soonest
 
@@ -196,9 +196,9 @@ class Pair:
     def restart(self, session_ms: int, whole_history: bool) -> None:
         """Everything that is not in the journal is gone."""
         self.history += self.core.take_events()
-        events = self.history if whole_history else self.core.snapshot()
+        events = self.history if whole_history else list(self.core.snapshot())
         data = [event_codec.encode([event]) for event in events] if whole_history else [event_codec.encode(events)]
-        self.core = SharePartition(self.config, 0, SEED)
+        self.core = SharePartition(self.config)
         for part in data:
             for event in event_codec.decode(part):
                 self.core.fold(event)
@@ -207,7 +207,7 @@ class Pair:
         self.core.restarted(self.now, session_ms)
         self.model.restarted(self.now, session_ms)
         self.time(0)
-        self.same([o for o in held if self.core.state_of(o).state == 'acquired'], held)  # rule 7
+        self.same([o for o in held if self.core.status.record(o).state == 'acquired'], held)  # rule 7
 
     # -- acquire -------------------------------------------------------------------------------------------------------
 
@@ -352,7 +352,7 @@ class Pair:
         self.model.advance(self.now)
         theirs = [(offset, self.locks[lock], *rest) for offset, lock, *rest in acks]
         said = self.model.settle(self.now, theirs)
-        self.same(self.core.settle(self.now, [TokenAck(*ack) for ack in acks]), said)
+        self.same(tokens.settle(self.core, self.now, [TokenAck(*ack) for ack in acks]), said)
         for (offset, _, kind, at, _), outcome in zip(acks, said, strict=True):
             if outcome == 'ok' and offset not in self.model.entries and kind is Ack.ACCEPT:
                 self.accepted.add(offset)
@@ -386,13 +386,13 @@ class Pair:
     def gone(self, member: str, clean: bool) -> None:
         for partition in (self.core, self.model):
             (partition.left if clean else partition.lost)(self.now, member)
-        assert not self.core.held_by(member)
+        assert not self.core.status.held_by(member)
 
     @traced
     def dead_letters(self, offsets: range) -> None:
         dying = [o for o in self.model.offsets(State.DYING) if o in offsets]
-        self.same(sorted(o for group in self.core.dying().values() for o in group if o in offsets), dying)
-        self.core.dead_letter_written(offsets)
+        self.same([o for o in self.core.status.dying() if o in offsets], dying)
+        self.core.dead_letters_written(offsets)
         for offset in dying:
             self.model.dead_letter_written(offset)
 
@@ -403,32 +403,34 @@ class Pair:
         dues = None if due is None else lambda count: array('q', [due(number) for number in range(count)])
         for number, offset in enumerate(sorted(set(offsets) & set(self.model.offsets(State.DEAD)))):
             self.not_before[offset] = 0 if due is None else due(number)
-        self.same(self.core.redrive(offsets, dues), self.model.redrive(offsets, due))
+        self.same(operators.redrive(self.core, offsets, dues), self.model.redrive(offsets, due))
 
     @traced
     def expire_dead(self, before: int) -> None:
-        self.same(self.core.expire_dead(before), self.model.expire_dead(before))
+        self.same(operators.expire_dead(self.core, before), self.model.expire_dead(before))
 
     @traced
     def discard(self, offsets: range) -> None:
-        self.same(self.core.discard(offsets), self.model.discard(offsets))
+        self.same(operators.discard(self.core, offsets), self.model.discard(offsets))
 
     @traced
     def give_up(self, offsets: range) -> None:
-        self.same(self.core.give_up(self.now, iter(offsets)), self.model.give_up(self.now, offsets))
+        self.same(operators.give_up(self.core, self.now, iter(offsets)), self.model.give_up(self.now, offsets))
 
     @traced
     def move(self, offsets: range, due: int) -> None:
         self.model.advance(self.now)
         self.not_before.update(dict.fromkeys(set(offsets) & set(self.model.offsets(State.WAITING)), due))
-        self.same(self.core.move(self.now, offsets, due), self.model.move(self.now, offsets, due))
+        self.same(operators.move(self.core, self.now, offsets, due), self.model.move(self.now, offsets, due))
 
     @traced
     def replay(self, first: int, last: int) -> None:
         first = max(first, self.log_start)
         log = [batch for batch in self.log if batch.first <= last and first <= batch.last]
         before = set(self.model.entries)
-        self.same(self.core.replay(first, last, [_for_core(b) for b in log]), self.model.replay(first, last, log))
+        self.same(
+            operators.replay(self.core, first, last, [_for_core(b) for b in log]), self.model.replay(first, last, log)
+        )
         new = set(self.model.entries) - before
         self.accepted -= new
         for offset in new:
@@ -437,7 +439,7 @@ class Pair:
     @traced
     def seek(self, target: int) -> None:
         target = max(min(target, self.log_end), self.log_start)
-        self.core.seek(target)
+        operators.seek(self.core, target)
         self.model.seek(target)
         self.accepted = {o for o in self.accepted if o < target}
         self.not_before = {o: due for batch in self.log for o, due in batch.deliver_at.items()}

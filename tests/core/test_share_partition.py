@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from acklog.core import events as ev
+from acklog.core import operators
 from acklog.core.backoff import Backoff, parse
+from acklog.core.kept import Kept
 from acklog.core.offsets import span
 from acklog.core.share_partition import Ack, Acquired, LogBatch, ShareConfig, SharePartition
 from acklog.errors import InvalidRecordState
@@ -40,7 +42,7 @@ def take(
 
 
 def states(state: SharePartition, *offsets: int) -> list[str]:
-    return [state.state_of(offset).state for offset in offsets]
+    return [state.status.record(offset).state for offset in offsets]
 
 
 # -- taking (rule 2) --------------------------------------------------------------------------------------------------
@@ -73,7 +75,7 @@ def test_gaps_are_done() -> None:
 def test_only_gaps_give_nothing_and_are_passed() -> None:
     state = partition()
     assert take(state, [(0, 3, True)]).lock is None
-    assert (state.start, state.end) == (4, 4)
+    assert (state.status.start, state.end) == (4, 4)
     assert [type(event) for event in state.take_events()] == [ev.Taken]
 
 
@@ -81,7 +83,7 @@ def test_published_for_later_waits() -> None:
     state = partition()
     log: Batches = [LogBatch(0, 2, deliver_at={1: NOW + 50}), (3, 3, False)]
     assert take(state, log).ranges == [(0, 0, 1), (2, 3, 1)]
-    assert (state.state_of(1).due, state.next_deadline()) == (NOW + 50, NOW + 50)
+    assert (state.status.record(1).due, state.next_deadline()) == (NOW + 50, NOW + 50)
     assert take(state, log, now=NOW + 49).ranges == []
     assert take(state, log, now=NOW + 50).ranges == [(1, 1, 1)]
 
@@ -103,7 +105,7 @@ def test_an_aborted_batch_among_available_ones_is_passed_over_once_it_is_told() 
     copy = partition()
     for event in state.take_events():
         copy.fold(event)
-    assert copy.counts() == state.counts()
+    assert copy.status.counts() == state.status.counts()
 
 
 def test_a_batch_that_was_not_read_is_not_taken() -> None:
@@ -133,7 +135,7 @@ def test_a_delayed_record_at_the_start_keeps_nobody_from_the_rest() -> None:
     with pytest.raises(InvalidRecordState):
         state.acknowledge(NOW + 10, 'a', [(0, (1 << 63) - 1, Ack.ACCEPT)], lock=2)
     state.acknowledge(NOW + 10, 'a', [(0, FAR + 198, Ack.ACCEPT)])
-    assert state.start == FAR + 199
+    assert state.status.start == FAR + 199
 
 
 # -- reservations -----------------------------------------------------------------------------------------------------
@@ -168,13 +170,13 @@ def test_what_happened_while_reading_counts(meanwhile: str) -> None:
     reservation = state.reserve(NOW, 'b', 15, False, 20)
     assert reservation is not None and reservation.tail == 10
     if meanwhile == 'seek':
-        state.seek(5)
+        operators.seek(state, 5)
     elif meanwhile == 'cut':
         state.cut(8)
     elif meanwhile == 'log starts':
         state.log_starts_at(12)
     elif meanwhile == 'given up':
-        state.give_up(NOW, range(2, 8))
+        operators.give_up(state, NOW, range(2, 8))
     else:
         state.release_reservation(reservation)
         take(state, log[:1], member='c')
@@ -206,8 +208,8 @@ def test_the_forms_of_acknowledgements_mean_the_same(acks: list[tuple[int, int, 
     take(state, plain((0, 9)))
     state.acknowledge(NOW, 'a', acks)
     assert states(state, 0, 4, 5, 9) == ['done', 'done', 'dead', 'dead']
-    assert state.state_of(5).reason == 'rejected'
-    assert state.start == state.end == 10
+    assert state.status.record(5).reason == 'rejected'
+    assert state.status.start == state.end == 10
 
 
 @pytest.mark.parametrize(
@@ -230,11 +232,11 @@ def test_all_or_nothing(acks: list[tuple[int, int, int]]) -> None:
     take(state, log[:1])
     take(state, log, member='b')
     state.acknowledge(NOW, 'b', [(8, 8, Ack.REJECT), (9, 9, Ack.ACCEPT)])
-    before = state.counts()
+    before = state.status.counts()
     state.take_events()
     with pytest.raises(InvalidRecordState):
         state.acknowledge(NOW, 'a', acks)
-    assert state.counts() == before
+    assert state.status.counts() == before
     assert state.take_events() == []
 
 
@@ -244,25 +246,25 @@ def test_done_ones_in_a_range_and_gaps_are_passed_over() -> None:
     state.acknowledge(NOW, 'a', [(2, 2, Ack.ACCEPT)])
     state.acknowledge(NOW, 'a', [(0, 5, Ack.ACCEPT)])
     state.acknowledge(NOW, 'a', [(0, 4, Ack.GAP)])
-    assert state.counts() == (0, 0, 4, 0, 0, 0)
+    assert state.status.counts() == (0, 0, 4, 0, 0, 0)
 
 
 def test_release_with_backoff_at_once_and_until_a_time() -> None:
     state, log = partition(ShareConfig(backoff=parse('1s,10s'))), plain((0, 3))
     take(state, log)
     state.acknowledge(NOW, 'a', [(0, 0, Ack.RELEASE), (1, 1, Ack.RELEASE, NOW + 5), (2, 2, Ack.RELEASE, NOW)])
-    assert [state.state_of(o).due for o in range(3)] == [NOW + 1000, NOW + 5, None]
+    assert [state.status.record(o).due for o in range(3)] == [NOW + 1000, NOW + 5, None]
     assert take(state, log, now=NOW + 5).ranges == [(1, 2, 2)]
     state.acknowledge(NOW + 5, 'a', [(1, 2, Ack.RELEASE)])
-    assert state.state_of(1).due == NOW + 5 + 10_000
+    assert state.status.record(1).due == NOW + 5 + 10_000
 
 
 def test_jitter_gives_each_record_its_time() -> None:
-    state = SharePartition(ShareConfig(backoff=Backoff((1000,), 100)), seed=3)
+    state = SharePartition(ShareConfig(backoff=Backoff((1000,), 100)))
     take(state, plain((0, 99)))
     state.acknowledge(NOW, 'a', [(0, 99, Ack.RELEASE)])
-    dues = [state.state_of(o).due for o in range(100)]
-    assert dues == [NOW + Backoff((1000,), 100).delay(1, o, 3) for o in range(100)]
+    dues = [state.status.record(o).due for o in range(100)]
+    assert dues == [NOW + Backoff((1000,), 100).delay(1, o) for o in range(100)]
     assert len(set(dues)) > 50
 
 
@@ -273,7 +275,7 @@ def test_renewed_locks_run_out_later() -> None:
     state.advance(NOW + 100)
     assert states(state, 0, 1, 2, 3) == ['available', 'acquired', 'acquired', 'available']
     assert state.next_deadline() == NOW + 160
-    assert state.state_of(1).lock == 1
+    assert state.status.record(1).lock == 1
 
 
 def test_an_older_lock_does_not_count() -> None:
@@ -292,7 +294,7 @@ def test_a_named_time_wins_over_a_deferral_and_that_over_the_backoff() -> None:
     for offset in (0, 1):
         state.defer(NOW, offset, NOW + 77)
     state.acknowledge(NOW, 'a', [(0, 0, Ack.RELEASE, NOW + 5), (1, 2, Ack.RELEASE)])
-    assert [state.state_of(o).due for o in range(3)] == [NOW + 5, NOW + 77, NOW + 10_000]
+    assert [state.status.record(o).due for o in range(3)] == [NOW + 5, NOW + 77, NOW + 10_000]
     with pytest.raises(InvalidRecordState):
         state.defer(NOW, 0, NOW + 9)
 
@@ -308,8 +310,8 @@ def test_attempts_used_up_is_dead_and_the_last_one_comes_alone() -> None:
         assert take(state, log, member='b').ranges == [(offset, offset, 2)]
     state.acknowledge(NOW, 'b', [(0, 1, Ack.RELEASE)])
     assert states(state, 0, 1, 2, 3) == ['dead', 'dead', 'acquired', 'available']
-    assert state.state_of(0)[2:3] == (2,)
-    assert state.state_of(0).reason == 'attempts used up'
+    assert state.status.record(0)[2:3] == (2,)
+    assert state.status.record(0).reason == 'attempts used up'
 
 
 def test_a_clean_leave_is_free_but_not_for_ever() -> None:
@@ -317,10 +319,10 @@ def test_a_clean_leave_is_free_but_not_for_ever() -> None:
     for _ in range(2):
         take(state, log)
         state.left(NOW, 'a')
-        assert state.state_of(0).attempts == 0
+        assert state.status.record(0).attempts == 0
     take(state, log)
     state.left(NOW, 'a')
-    assert (state.state_of(0).attempts, state.state_of(0).leaves) == (1, 2)
+    assert (state.status.record(0).attempts, state.status.record(0).leaves) == (1, 2)
 
 
 def test_a_restart_is_no_failure() -> None:
@@ -334,18 +336,18 @@ def test_a_restart_is_no_failure() -> None:
     copy.acknowledge(NOW + 5000, 'a', [(0, 2, Ack.ACCEPT)])
     assert copy.next_deadline() == NOW + 50_000
     copy.advance(NOW + 50_000)
-    assert copy.state_of(3)[1:3] == (1, 1)
+    assert copy.status.record(3)[1:3] == (1, 1)
 
 
 def test_dying_until_the_dead_letter_is_written() -> None:
     state = partition(ShareConfig(dead_letter_topic=True))
     take(state, plain((0, 3)))
     state.acknowledge(NOW, 'a', [(1, 2, Ack.REJECT)])
-    assert {reason: list(offsets) for reason, offsets in state.dying().items()} == {'rejected': [1, 2]}
-    assert (state.start, state.in_flight) == (0, 4)
-    state.dead_letter_written(1)
+    assert list(state.status.dying()) == [1, 2]
+    assert (state.status.start, state.status.in_flight) == (0, 4)
+    state.dead_letters_written([1])
     state.acknowledge(NOW, 'a', [(0, 0, Ack.ACCEPT), (3, 3, Ack.ACCEPT)])
-    assert (states(state, 1, 2), state.start, list(state.dead())) == (['dead', 'dying'], 2, [1])
+    assert (states(state, 1, 2), state.status.start, list(state.status.dead())) == (['dead', 'dying'], 2, [1])
 
 
 def test_a_transaction_keeps_what_it_acknowledged_until_it_ends() -> None:
@@ -356,7 +358,7 @@ def test_a_transaction_keeps_what_it_acknowledged_until_it_ends() -> None:
     assert states(state, 0, 1, 2, 3) == ['pending', 'pending', 'pending', 'available']
     state.end_transaction(NOW + 500, 'a', commit=True)
     assert states(state, 0, 1, 2) == ['done', 'done', 'waiting']
-    assert state.state_of(2).due == NOW + 900
+    assert state.status.record(2).due == NOW + 900
 
 
 # -- operators, clock, status (rules 8 to 11) -------------------------------------------------------------------------
@@ -366,12 +368,12 @@ def test_redrive_discard_replay_seek() -> None:
     state, log = partition(), plain((0, 9))
     take(state, log)
     state.acknowledge(NOW, 'a', [(0, 4, Ack.REJECT), (5, 9, Ack.ACCEPT)])
-    assert (state.redrive(range(1, 1 << 60)), state.discard([0, 7])) == (4, 1)
-    assert state.start == 1
-    assert state.replay(6, 50, log) == 4
+    assert (operators.redrive(state, range(1, 1 << 60)), operators.discard(state, [0, 7])) == (4, 1)
+    assert state.status.start == 1
+    assert operators.replay(state, 6, 50, log) == 4
     assert take(state, log).ranges == [(1, 4, 1), (6, 9, 1)]
-    state.seek(3)
-    assert (state.epoch, state.start, state.end, state.counts()) == (1, 3, 3, (0, 0, 0, 0, 0, 0))
+    operators.seek(state, 3)
+    assert (state.status.epoch, state.status.start, state.end, state.status.counts()) == (1, 3, 3, (0, 0, 0, 0, 0, 0))
     with pytest.raises(InvalidRecordState):
         state.acknowledge(NOW, 'a', [(1, 1, Ack.ACCEPT)])
     assert take(state, log).ranges == [(3, 9, 1)]
@@ -381,9 +383,9 @@ def test_moved_to_now_is_available() -> None:
     state = partition()
     take(state, plain((0, 3)))
     state.acknowledge(NOW, 'a', [(0, 3, Ack.RELEASE, NOW + 1000)])
-    assert state.move(NOW, range(2), NOW + 500) == 2
-    assert state.move(NOW, [3], NOW - 1) == 1
-    assert [state.state_of(o).due for o in range(4)] == [NOW + 500, NOW + 500, NOW + 1000, None]
+    assert operators.move(state, NOW, range(2), NOW + 500) == 2
+    assert operators.move(state, NOW, [3], NOW - 1) == 1
+    assert [state.status.record(o).due for o in range(4)] == [NOW + 500, NOW + 500, NOW + 1000, None]
 
 
 def test_a_stepped_clock_moves_locks_and_delays_but_no_named_instant() -> None:
@@ -391,8 +393,8 @@ def test_a_stepped_clock_moves_locks_and_delays_but_no_named_instant() -> None:
     take(state, plain((0, 2)))
     state.acknowledge(NOW, 'a', [(0, 0, Ack.RELEASE), (1, 1, Ack.RELEASE, NOW + 50)])
     state.clock_stepped(3_600_000)
-    assert [state.state_of(o).due for o in (0, 1)] == [NOW + 3_600_050, NOW + 50]
-    assert state.state_of(2).lock_until == NOW + 3_600_100
+    assert [state.status.record(o).due for o in (0, 1)] == [NOW + 3_600_050, NOW + 50]
+    assert state.status.record(2).lock_until == NOW + 3_600_100
 
 
 def test_why_nothing() -> None:
@@ -401,8 +403,8 @@ def test_why_nothing() -> None:
     assert state.why_nothing(4) == 'something'
     take(state, log)
     assert state.why_nothing(4) == 'held'
-    assert state.held_by('a') == [(0, 3)]
-    assert {member: holder[:2] for member, holder in state.holders().items()} == {'a': (4, NOW + 30_000)}
+    assert state.status.held_by('a') == [(0, 3)]
+    assert {member: holder[:2] for member, holder in state.status.holders().items()} == {'a': (4, NOW + 30_000)}
     state.acknowledge(NOW, 'a', [(0, 3, Ack.RELEASE, NOW + 9)])
     assert (state.why_nothing(4), state.next_deadline()) == ('waiting', NOW + 9)
 
@@ -411,11 +413,11 @@ def test_snapshots_are_in_pieces_and_replace_what_was_there() -> None:
     state = partition(ShareConfig(max_in_flight=10**7))
     take(state, plain((0, 3_999_999)), 10**7)
     state.acknowledge(NOW, 'a', [(0, 3_999_999, bytes(1 + o % 2 for o in range(4_000_000)))])
-    events = state.snapshot()
-    assert max(len(event.offsets.serialize()) for event in events if isinstance(event, ev.Kept)) <= 256 * 1024
+    events = list(state.snapshot())
+    assert max(len(event.offsets.serialize()) for event in events if isinstance(event, Kept)) <= 256 * 1024
     copy = partition()
     take(copy, plain((0, 9)))
     for event in events:
         copy.fold(event)
-    assert (copy.counts(), copy.start, copy.end) == (state.counts(), state.start, state.end)
-    assert [copy.state_of(o) for o in (0, 1, 3_999_999)] == [state.state_of(o) for o in (0, 1, 3_999_999)]
+    assert (copy.status.counts(), copy.status.start, copy.end) == (state.status.counts(), state.status.start, state.end)
+    assert [copy.status.record(o) for o in (0, 1, 3_999_999)] == [state.status.record(o) for o in (0, 1, 3_999_999)]

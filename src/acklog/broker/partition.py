@@ -77,12 +77,14 @@ class Partition:
 
     def owed_from(self, now: int) -> int | None:
         """The smallest offset that some group is still owed, that is dead in one, or published for later (rule 8)."""
-        owed = [delivery.state.kept_from for delivery in self.deliveries.values()]
+        owed = [delivery.state.status.kept_from for delivery in self.deliveries.values()]
         return min([*owed, *self._later_from(now)], default=None)
 
     def moving_from(self, now: int) -> int | None:
         """The smallest offset that waits for a time, in some group or for all, is in somebody's hands, or dead."""
-        moving = [first for delivery in self.deliveries.values() if (first := delivery.state.moving_from) is not None]
+        moving = [
+            first for delivery in self.deliveries.values() if (first := delivery.state.status.moving_from) is not None
+        ]
         return min([*moving, *self._later_from(now)], default=None)
 
     def _later_from(self, now: int) -> list[int]:

@@ -149,7 +149,7 @@ class Retention:
             for kept, limit in zip(partition.overdue, limits, strict=True)
         )
         if alarm and not partition.alarm and partition.deliveries:
-            owed = min(partition.deliveries.values(), key=lambda delivery: delivery.state.kept_from)
+            owed = min(partition.deliveries.values(), key=lambda delivery: delivery.state.status.kept_from)
             group = self._broker.group_by_id(owed.key.group)
             logger.warning(
                 '%s-%d keeps %d bytes beyond its retention, the oldest for %d s, because group %s has not settled '
@@ -160,7 +160,7 @@ class Retention:
                 partition.overdue.bytes,
                 partition.overdue.ms // 1000,
                 '' if group is None else group.name,
-                owed.state.kept_from,
+                owed.state.status.kept_from,
                 *limits,
             )
         partition.alarm = alarm

@@ -15,7 +15,7 @@ from itertools import compress
 
 from pyroaring import BitMap64
 
-from acklog.core.events import Ack
+from acklog.core.kinds import Ack
 from acklog.core.offsets import WIDE, within
 from acklog.core.state import ShareState
 from acklog.errors import InvalidRecordState

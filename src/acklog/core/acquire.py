@@ -15,9 +15,9 @@ from typing import NamedTuple
 from pyroaring import BitMap64
 
 from acklog.core import events as ev
+from acklog.core.due_times import Dues
 from acklog.core.offsets import below, lowest, ranges, span, within
 from acklog.core.state import Reservation, ShareState
-from acklog.core.waiting import Dues
 
 
 class LogBatch(NamedTuple):
@@ -119,9 +119,9 @@ def up_to_last_attempt(state: ShareState, offsets: BitMap64, limit: int | None) 
 
     A record that has failed before and would go dead at its next failure goes alone (rule 13).
     """
-    if limit is None or limit < 2 or not state.attempts:
+    if limit is None or limit < 2 or not state.history.attempts:
         return offsets, False
-    last = state.attempts.exactly(limit - 1, offsets)
+    last = state.history.attempts.exactly(limit - 1, offsets)
     if not last:
         return offsets, False
     first, barrier = offsets.min(), last.min()
@@ -227,7 +227,7 @@ def _with_exceptions(selection: Selection, batch: Batch, first: int, now: int) -
 
 def delivered(state: ShareState, offsets: BitMap64) -> list[tuple[int, int, int]]:
     """`offsets` as (first, last, deliveries), in order, each as long as can be."""
-    classes = state.deliveries.classes(offsets)
+    classes = state.history.deliveries.classes(offsets)
     if len(classes) == 1:
         return [(first, last, classes[0][0]) for first, last in ranges(offsets)]
     return sorted((first, last, number) for number, group in classes for first, last in ranges(group))

@@ -7,7 +7,7 @@
     exponential:1s..10m~20%   and up to 20 % longer, differently for each record and attempt
 
 Durations are a whole number and `ms`, `s`, `m`, `h` or `d`. Jitter only lengthens, since a record must never come back
-earlier than said (rule 5). It is no random number but a hash of offset, attempts and a seed: core has neither chance
+earlier than said (rule 5). It is no random number but a hash of offset and attempts: core has neither chance
 nor clock, and the same call gives the same answer.
 """
 
@@ -40,20 +40,20 @@ class Backoff:
     steps: tuple[int, ...] = ()
     jitter: int = 0
 
-    def delay(self, attempts: int, offset: int = 0, seed: int = 0) -> int:
+    def delay(self, attempts: int, offset: int = 0) -> int:
         """ms before the next delivery of a record that has failed `attempts` times (at least 1)."""
         if not self.steps:
             return 0
         delay = self.steps[min(attempts, len(self.steps)) - 1]
         if not self.jitter or not delay:
             return delay
-        share = _hash(offset, attempts, seed) >> 32  # of 2**32
+        share = _hash(offset, attempts) >> 32  # of 2**32
         return delay + (delay * self.jitter * share // 100 >> 32)
 
 
-def _hash(offset: int, attempts: int, seed: int) -> int:
+def _hash(offset: int, attempts: int) -> int:
     """64 well-mixed bits (the finalizer of splitmix64)."""
-    mixed = (offset * 0x9E3779B97F4A7C15 + attempts * 0xD1B54A32D192ED03 + seed) & _MASK
+    mixed = (offset * 0x9E3779B97F4A7C15 + attempts * 0xD1B54A32D192ED03) & _MASK
     mixed = (mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9 & _MASK
     mixed = (mixed ^ mixed >> 27) * 0x94D049BB133111EB & _MASK
     return mixed ^ mixed >> 31

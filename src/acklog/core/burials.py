@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from pyroaring import BitMap64
 
-from acklog.core.waiting import GROUP, RECENT, Dues
+from acklog.core.due_times import GROUP, RECENT, Dues
 
 
 class Death(NamedTuple):

@@ -5,52 +5,20 @@ instants. So folding needs no configuration and no clock. One thing is left to t
 available when it is due, and no event says so; events that depend on it carry the `now` at which they happened.
 
 Instants that a client named are told apart from those computed from a delay, since only the latter move along when the
-owner's clock is stepped (rule 11). Sets in an event belong to the event: whoever gets one does not change it.
+owner's clock is stepped (rule 11). Sets in an event belong to the event: whoever gets one does not change it. What a
+snapshot says are events too, those of `kept.py`.
 `broker/journal/event_codec.py` gives them their bytes.
 """
 
 from __future__ import annotations
 
-from enum import IntEnum
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from pyroaring import BitMap64
 
-from acklog.core.waiting import Dues
-
-
-class Ack(IntEnum):
-    """How a record is acknowledged; numbers as in Kafka's protocol (KIP-932, RENEW: KIP-1222)."""
-
-    GAP = 0
-    ACCEPT = 1
-    RELEASE = 2
-    REJECT = 3
-    RENEW = 4
-
-
-class Cause(IntEnum):
-    """Why a delivery failed."""
-
-    RELEASED = 0
-    EXPIRED = 1  # its lock ran out
-    LOST = 2  # its member was lost
-    LEFT = 3  # its member left, and had done so as often as allowed
-
-
-class Until(IntEnum):
-    """What ends a wait."""
-
-    DELAY = 0  # an instant computed from a delay
-    NAMED = 1  # an instant that somebody named
-    LIMIT = 2  # the longest that a record may wait: then it dies
-
-
-class Return(IntEnum):
-    """Why a record came back without having failed."""
-
-    LEFT = 0  # its member left
-    ABORTED = 1  # so was the transaction that acknowledged it
+from acklog.core.due_times import Dues
+from acklog.core.kept import KeptEvent
+from acklog.core.kinds import Ack, Cause, Return, Until
 
 
 class Taken(NamedTuple):
@@ -227,90 +195,6 @@ class ClockStepped(NamedTuple):
     by: int
 
 
-# -- a snapshot: these rebuild a state from nothing ----------------------------------------------------------------
-
-
-class Began(NamedTuple):
-    """Everything below `end` is done, but for what follows. `locks`: the number of acquires; `clock`: last known
-    `now`.
-    """
-
-    epoch: int
-    end: int
-    locks: int
-    clock: int
-
-
-Place = Literal['available', 'dead', 'dying']
-
-
-class Kept(NamedTuple):
-    """These are in that place; dead and dying ones for a reason."""
-
-    place: Place
-    offsets: BitMap64
-    reason: str = ''
-
-
-class KeptWaiting(NamedTuple):
-    """These wait."""
-
-    offsets: BitMap64
-    due: Dues
-    until: Until
-
-
-class KeptLock(NamedTuple):
-    """These are locked."""
-
-    lock: int
-    member: str
-    until: int
-    offsets: BitMap64
-    since: int = 0
-
-
-class KeptDeaths(NamedTuple):
-    """These died at one time or at one each (ms), at `member`."""
-
-    offsets: BitMap64
-    at: Dues
-    member: str
-
-
-class KeptCause(NamedTuple):
-    """The last delivery of these failed so (those that were released are not told)."""
-
-    cause: Cause
-    offsets: BitMap64
-
-
-class KeptTotals(NamedTuple):
-    """How many the log lost before they were settled, and how many dead ones were kept as long as configured."""
-
-    lost: int
-    expired: int
-
-
-class KeptPending(NamedTuple):
-    """These were acknowledged inside an open transaction."""
-
-    member: str
-    ack: Ack
-    offsets: BitMap64
-
-
-Count = Literal['deliveries', 'attempts', 'leaves']
-
-
-class KeptCount(NamedTuple):
-    """Bit `bit` of that count is set for these."""
-
-    counter: Count
-    bit: int
-    offsets: BitMap64
-
-
 Event = (
     Taken
     | Settled
@@ -335,13 +219,5 @@ Event = (
     | Cut
     | Restarted
     | ClockStepped
-    | Began
-    | Kept
-    | KeptWaiting
-    | KeptLock
-    | KeptDeaths
-    | KeptCause
-    | KeptTotals
-    | KeptPending
-    | KeptCount
+    | KeptEvent
 )

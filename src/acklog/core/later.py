@@ -12,6 +12,8 @@ from array import array
 from pyroaring import BitMap64
 
 from acklog.core import events as ev
+from acklog.core import operators
+from acklog.core.apply import record
 from acklog.core.share_partition import SharePartition
 
 
@@ -22,13 +24,13 @@ def pass_over(partition: SharePartition, now: int, end: int, offsets: BitMap64, 
     state = partition.state
     if end > state.end:
         later = (offsets, dues) if offsets else None
-        state.record(ev.Taken(now, state.lock_number, '', 0, BitMap64(), end, later))
+        record(state, ev.Taken(now, state.lock_number, '', 0, BitMap64(), end, later))
 
 
 def untouched(partition: SharePartition, offsets: BitMap64) -> BitMap64:
     """Those of `offsets` that wait and have never been delivered."""
-    waiting = offsets & partition.state.waiting
-    for plane in partition.state.deliveries.planes:
+    waiting = offsets & partition.state.waiting.offsets
+    for plane in partition.state.history.deliveries.planes:
         waiting -= plane
     return waiting
 
@@ -38,7 +40,7 @@ def cancel(partition: SharePartition, now: int, offsets: BitMap64) -> BitMap64:
     partition.advance(now)
     chosen = untouched(partition, offsets)
     if chosen:
-        partition.state.record(ev.Skipped(chosen))
+        record(partition.state, ev.Skipped(chosen))
     return chosen
 
 
@@ -46,5 +48,5 @@ def move(partition: SharePartition, now: int, offsets: BitMap64, due: int) -> Bi
     """Those that wait and have never been delivered get another instant (ms)."""
     partition.advance(now)
     chosen = untouched(partition, offsets)
-    partition.move(now, chosen, due)
+    operators.move(partition, now, chosen, due)
     return chosen

@@ -13,7 +13,9 @@ from typing import Literal, NamedTuple
 from pyroaring import BitMap64
 
 from acklog.core import events as ev
-from acklog.core.events import Ack
+from acklog.core.apply import record
+from acklog.core.kinds import Ack
+from acklog.core.share_partition import SharePartition
 from acklog.core.state import ShareState
 
 Outcome = Literal['ok', 'renewed', 'lost', 'settled']
@@ -37,7 +39,20 @@ class Held(NamedTuple):
     acks: list[tuple[int, int, int, int | None, str | None]]
 
 
-def judge(state: ShareState, acks: Sequence[TokenAck]) -> tuple[list[Outcome], dict[int, Held]]:
+def settle(partition: SharePartition, now: int, acks: Sequence[TokenAck]) -> list[Outcome]:
+    """Settle each of `acks` that its lock still holds: 'ok', 'renewed' or, where it does not, 'lost'. One that was
+    settled before gives the same answer, or 'settled' if it was in another way."""
+    partition.advance(now)
+    outcomes, todo = _judge(partition.state, acks)
+    remembered = _answered(todo)
+    for lock, held in todo.items():
+        partition.acknowledge(now, held.member, held.acks, lock=lock)
+    for event in remembered:
+        record(partition.state, event)
+    return outcomes
+
+
+def _judge(state: ShareState, acks: Sequence[TokenAck]) -> tuple[list[Outcome], dict[int, Held]]:
     """The outcome of each, and what of it is to be done, by lock. 'settled': it was, in another way."""
     outcomes: list[Outcome] = []
     todo: dict[int, Held] = {}
@@ -69,7 +84,7 @@ def _repeated(state: ShareState, ack: TokenAck) -> Outcome:
     return 'lost'
 
 
-def answered(todo: dict[int, Held]) -> list[ev.Answered]:
+def _answered(todo: dict[int, Held]) -> list[ev.Answered]:
     """What is to be remembered of what is to be done."""
     result = []
     for lock, held in todo.items():

@@ -1,218 +1,93 @@
-"""When each waiting offset falls due, for a million of them with times all different.
+"""The offsets of a share partition that wait, and what ends the wait of each.
 
-Strategy: three homes, each cheap for what it holds.
-
-- *Groups*: many offsets with one time (a batch released with a fixed backoff) are one bitmap under that time.
-- *Recent*: a few offsets with a time of their own go into a small heap of pairs.
-- *Runs*: when that heap is full, or a whole batch comes with a time for each, it becomes a run: two typed arrays (16
-  bytes an offset) sorted by time, eaten from the front. A heap of the runs by their first time says which comes next.
-  A run is short enough that making one holds nobody up.
-
-Nothing is ever merged or cascaded, so no call pays for many earlier ones. What leaves before its time (rare: an
-operator, the log's start) is filtered out of the places that hold it, so the first time is always exact.
+Strategy: a set says which wait; three `DueTimes` say until when, apart because they are treated apart: an instant that
+somebody *named* stays what it is, one computed from a *delay* moves along when the clock is stepped (rule 11), and one
+at the *limit*, which moves along too, is no return but the end: by then it will have waited as long as it may.
 """
 
 from __future__ import annotations
 
-from array import array
-from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from heapq import heapify, heappop, heappush
-from itertools import compress
-from typing import TypeAlias
+from collections.abc import Iterator
 
 from pyroaring import BitMap64
 
-from acklog.core.timeline import Timeline
-
-GROUP = 24  # from so many offsets on a bitmap is smaller than pairs
-RECENT = 4096  # pairs in the heap before they become a run
-
-Dues: TypeAlias = 'int | array[int]'  # one time for all, or one for each, in order of offsets; ms
-
-
-class Run:
-    """Offsets sorted by the time they fall due; those before `position` have left. `among`: all that may be here."""
-
-    __slots__ = ('among', 'dues', 'offsets', 'position')
-
-    def __init__(self, dues: array[int], offsets: array[int]) -> None:
-        self.dues, self.offsets, self.position = dues, offsets, 0
-        self.among = BitMap64(offsets)
-
-    @classmethod
-    def of(cls, pairs: Sequence[tuple[int, int]]) -> Run:
-        """From (due, offset) pairs, sorted."""
-        dues, offsets = zip(*pairs, strict=True)
-        return cls(array('q', dues), array('Q', offsets))
-
-    def pop_due(self, now: int) -> array[int]:
-        """Take out the offsets that fall due up to `now`."""
-        stop = bisect_right(self.dues, now, self.position)
-        due = self.offsets[self.position : stop]
-        self.position = stop
-        return due
-
-    def remove(self, offsets: BitMap64) -> bool:
-        """Take out `offsets`; whether any was here, perhaps."""
-        if offsets.isdisjoint(self.among):
-            return False
-        rest = self.offsets[self.position :]
-        keep = [offset not in offsets for offset in rest]
-        self.dues = array('q', compress(self.dues[self.position :], keep))
-        self.offsets, self.position = array('Q', compress(rest, keep)), 0
-        self.among = BitMap64(self.offsets)
-        return True
-
-    def due_of(self, offset: int) -> int | None:
-        """When it falls due; None if it is not here."""
-        if offset not in self.among:
-            return None
-        try:
-            return self.dues[self.offsets.index(offset, self.position)]
-        except ValueError:
-            return None
-
-    def head(self) -> int | None:
-        """Its earliest time; None when it is used up."""
-        return self.dues[self.position] if self.position < len(self.dues) else None
+from acklog.core.due_times import Dues, DueTimes
+from acklog.core.kinds import Until
 
 
 class Waiting:
-    """Offsets, each with the time it falls due. An offset is in it once at most."""
+    """`offsets` wait; each is in one of the three."""
 
-    __slots__ = ('_groups', '_recent', '_runs', '_serial')
+    __slots__ = ('delayed', 'limited', 'named', 'offsets')
 
     def __init__(self) -> None:
-        self._groups: Timeline[BitMap64] = Timeline()
-        self._recent: list[tuple[int, int]] = []
-        self._runs: list[tuple[int, int, Run]] = []
-        self._serial = 0
+        self.offsets = BitMap64()
+        self.named, self.delayed, self.limited = DueTimes(), DueTimes(), DueTimes()
 
-    def put(self, offsets: BitMap64, due: Dues) -> None:
-        """Add `offsets`, none of which is here, to fall due at one time or at one time each."""
-        if not isinstance(due, int):
-            flat = offsets.to_array()
-            for at in range(0, len(flat), RECENT):
-                pairs = zip(due[at : at + RECENT], flat[at : at + RECENT], strict=True)
-                self._put_each(sorted(pairs))
-            return
-        group = self._groups.at.get(due)
-        if group is not None:
-            group |= offsets
-        elif len(offsets) >= GROUP:
-            self._groups.set(due, offsets.copy())
-        else:
-            self._put_each([(due, offset) for offset in offsets])
+    def _times(self) -> tuple[DueTimes, DueTimes, DueTimes]:
+        return self.named, self.delayed, self.limited
 
-    def _put_each(self, pairs: list[tuple[int, int]]) -> None:
-        if len(pairs) >= RECENT // 8:
-            self._add_run(Run.of(pairs))
-            return
-        for pair in pairs:
-            heappush(self._recent, pair)
-        if len(self._recent) >= RECENT:
-            self._recent.sort()
-            self._add_run(Run.of(self._recent))
-            self._recent = []
+    def until(self, until: Until) -> DueTimes:
+        """The times of those whose wait ends so."""
+        return self.delayed if until == Until.DELAY else self.named if until == Until.NAMED else self.limited
 
-    def _add_run(self, run: Run) -> None:
-        head = run.head()
-        if head is not None:
-            self._serial += 1
-            heappush(self._runs, (head, self._serial, run))
-
-    def first(self) -> int | None:
-        """The earliest time."""
-        first = self._groups.first()
-        if self._recent and (first is None or self._recent[0][0] < first):
-            first = self._recent[0][0]
-        if self._runs and (first is None or self._runs[0][0] < first):
-            first = self._runs[0][0]
-        return first
-
-    def pop_due(self, now: int) -> BitMap64:
-        """Take out what falls due up to `now`."""
-        due = BitMap64()
-        for group in self._groups.pop_due(now):
-            due |= group
-        recent = self._recent
-        while recent and recent[0][0] <= now:
-            due.add(heappop(recent)[1])
-        while self._runs and self._runs[0][0] <= now:
-            run = heappop(self._runs)[2]
-            due |= BitMap64(run.pop_due(now))
-            self._add_run(run)
-        return due
+    def put(self, offsets: BitMap64, due: Dues, until: Until) -> None:
+        """These wait, none of which does so yet."""
+        self.offsets |= offsets
+        self.until(until).put(offsets, due)
 
     def remove(self, offsets: BitMap64) -> None:
-        """Take out those of `offsets` that are here, before their time."""
-        for due, group in list(self._groups.at.items()):
-            group -= offsets
-            if not group:
-                self._groups.drop(due)
-        kept = [pair for pair in self._recent if pair[1] not in offsets]
-        if len(kept) < len(self._recent):
-            heapify(kept)
-            self._recent = kept
-        if any([run.remove(offsets) for _, _, run in self._runs]):
-            runs, self._runs = self._runs, []
-            for _, _, run in runs:
-                self._add_run(run)
+        """Those of `offsets` that wait do not any more."""
+        if self.offsets.isdisjoint(offsets):
+            return
+        self.offsets -= offsets
+        if self.offsets:
+            for times in self._times():
+                times.remove(offsets)
+        else:
+            self.named, self.delayed, self.limited = DueTimes(), DueTimes(), DueTimes()
+
+    def pop_due(self, now: int) -> BitMap64:
+        """Take out those that come back by `now`."""
+        result = BitMap64()
+        for times in (self.named, self.delayed):
+            first = times.first()
+            if first is not None and first <= now:
+                result |= times.pop_due(now)
+        self.offsets -= result
+        return result
+
+    def pop_too_long(self, now: int) -> BitMap64:
+        """Take out those that have waited as long as they may."""
+        first = self.limited.first()
+        if first is None or first > now:
+            return BitMap64()
+        offsets = self.limited.pop_due(now)
+        self.offsets -= offsets
+        return offsets
+
+    def first(self) -> int | None:
+        """When the first of them comes or, having waited too long, dies; None if none waits."""
+        firsts = (self.named.first(), self.delayed.first(), self.limited.first())
+        return min((first for first in firsts if first is not None), default=None)
 
     def due_of(self, offset: int) -> int | None:
-        """When one offset falls due; None if it is not here. Looks through everything."""
-        for due, group in self._groups.at.items():
-            if offset in group:
-                return due
-        for due, pending in self._recent:
-            if pending == offset:
-                return due
-        for _, _, run in self._runs:
-            if (found := run.due_of(offset)) is not None:
-                return found
-        return None
+        """When one falls due. Looks through everything."""
+        found = (times.due_of(offset) for times in self._times())
+        return next((due for due in found if due is not None), None)
 
-    def among(self, offsets: BitMap64) -> dict[int, int]:
-        """When those of a few offsets fall due that are here. Looks through everything once."""
-        found = {offset: due for due, offset in self._recent if offset in offsets}
-        for due, group in self._groups.at.items():
-            if not group.isdisjoint(offsets):
-                found.update(dict.fromkeys(group & offsets, due))
-        for _, _, run in self._runs:
-            if not offsets.isdisjoint(run.among):
-                dues = ((offset, run.due_of(offset)) for offset in offsets & run.among)
-                found.update({offset: due for offset, due in dues if due is not None})
-        return found
+    def dues(self, offsets: BitMap64) -> list[int]:
+        """When a few of them fall due, in order. Looks through everything, once."""
+        found: dict[int, int] = {}
+        for times in self._times():
+            found.update(times.among(offsets))
+        return [found[offset] for offset in offsets]
 
-    def items(self) -> Iterator[tuple[Dues, BitMap64]]:
+    def clock_stepped(self, by: int) -> None:
+        """What was computed from a delay moves along."""
+        self.delayed.shift(by)
+        self.limited.shift(by)
+
+    def items(self) -> list[tuple[Until, Iterator[tuple[Dues, BitMap64]]]]:
         """Everything, in portions that `put` takes. What it is is settled now, what costs is done while it is read."""
-        groups = [(due, group.copy()) for due, group in self._groups.at.items()]
-        runs = [(run.dues, run.offsets, run.position) for _, _, run in self._runs]
-        return _portions(groups, runs, list(self._recent))
-
-    def shift(self, by: int) -> None:
-        """Move every time by so many ms."""
-        self._groups.shift(by)
-        self._recent = [(due + by, offset) for due, offset in self._recent]
-        for _, _, run in self._runs:
-            run.dues = array('q', [due + by for due in run.dues])
-        self._runs = [(head + by, serial, run) for head, serial, run in self._runs]
-
-    def __bool__(self) -> bool:
-        return bool(self._groups.at or self._recent or self._runs)
-
-
-def _portions(
-    groups: list[tuple[int, BitMap64]],
-    runs: list[tuple[array[int], array[int], int]],
-    recent: list[tuple[int, int]],
-) -> Iterator[tuple[Dues, BitMap64]]:
-    yield from groups
-    if recent:
-        run = Run.of(sorted(recent))
-        runs.append((run.dues, run.offsets, 0))
-    for dues, offsets, position in runs:  # arrays of a run are replaced, never changed
-        by_offset = sorted(zip(offsets[position:], dues[position:], strict=True))
-        offset_column, due_column = zip(*by_offset, strict=True)
-        yield array('q', due_column), BitMap64(array('Q', offset_column))
+        return [(until, self.until(until).items()) for until in Until]

@@ -67,7 +67,7 @@ def _partition(index: int, delivery: ShareDelivery | None) -> dict[str, Any]:
         return {'partition_index': index, 'start_offset': NONE, 'leader_epoch': 0, 'lag': NONE, 'error_code': 0}
     return {
         'partition_index': index,
-        'start_offset': delivery.state.start,
+        'start_offset': delivery.state.status.start,
         'leader_epoch': delivery.partition.log.epoch,
         'lag': lag(delivery),
         'error_code': ErrorCode.NONE,
@@ -76,7 +76,7 @@ def _partition(index: int, delivery: ShareDelivery | None) -> dict[str, Any]:
 
 def lag(delivery: ShareDelivery) -> int:
     """Records that are not settled."""
-    counts = delivery.state.counts()
+    counts = delivery.state.status.counts()
     return sum(counts) - counts.dead + max(0, delivery.log_end - delivery.state.end)
 
 

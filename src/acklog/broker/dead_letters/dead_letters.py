@@ -17,8 +17,6 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pyroaring import BitMap64
-
 from acklog.broker.api import Refused
 from acklog.broker.apis.produce import append
 from acklog.broker.dead_letters.records import NOTHING, Copy, batch, copies, letter, of_place
@@ -84,7 +82,7 @@ class DeadLetters:
     def reason(self, delivery: ShareDelivery) -> str | None:
         """Why its dead letters cannot be written; None if nothing is known to be wrong."""
         failure = self._failures.get(delivery)
-        return failure.reason if failure is not None and delivery.state.is_burying else None
+        return failure.reason if failure is not None and delivery.state.status.is_burying else None
 
     def try_again(self) -> None:
         """Something was changed that may have been wrong."""
@@ -142,7 +140,7 @@ class DeadLetters:
                 'group %s: dead letters of %s cannot be written, so its %d dying records stay owed: %s',
                 group.name,
                 _name(delivery),
-                delivery.state.counts().dying,
+                delivery.state.status.counts().dying,
                 error,
             )
         failure.wait_ms = min(LONGEST_MS, 2 * failure.wait_ms or AGAIN_MS)
@@ -167,17 +165,17 @@ class DeadLetters:
             if delivery.state.config.dead_letter_topic:
                 await self._write(delivery, group)
             else:
-                delivery.dead_letters_written(_all(delivery.state.dying()))
+                delivery.dead_letters_written(delivery.state.status.dying())
             await turn()
 
     def _is_owed(self, delivery: ShareDelivery) -> bool:
-        return self._running and not delivery.fenced and delivery.state.is_burying
+        return self._running and not delivery.fenced and delivery.state.status.is_burying
 
     async def _write(self, delivery: ShareDelivery, group: Group) -> None:
         topic = await dead_letter_topic(self._broker, group)
         partition = self._partition(topic, delivery.index)
-        state, epoch = delivery.state, delivery.state.epoch
-        offsets = list(lowest(_all(state.dying()), MOST))
+        state, epoch = delivery.state, delivery.state.status.epoch
+        offsets = list(lowest(state.status.dying(), MOST))
         if delivery.fenced or not offsets:
             return
         most = topic.integer('max.message.bytes')
@@ -188,13 +186,13 @@ class DeadLetters:
         place = of_place(delivery.partition.topic_name, delivery.index, group.name)
         plain = partition.later is not None
         letters = [
-            letter(place, offset, state.state_of(offset), found.get(offset, NOTHING), plain=plain)
+            letter(place, offset, state.status.record(offset), found.get(offset, NOTHING), plain=plain)
             for offset in offsets[:looked]
         ]
         await turn()  # a few milliseconds are enough
         data, count = batch(letters, self._broker.clock(), most)
         await append(self._broker, partition, data, Durability.SYNCED)
-        if delivery.state is state and state.epoch == epoch:
+        if delivery.state is state and state.status.epoch == epoch:
             delivery.dead_letters_written(offsets[:count])
 
     def _partition(self, topic: Topic, index: int) -> Partition:
@@ -202,10 +200,6 @@ class DeadLetters:
         if partition is None:
             raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f'the topic {topic.name} is not here (any more)')
         return partition
-
-
-def _all(dying: dict[str, BitMap64]) -> BitMap64:
-    return BitMap64().union(*dying.values())
 
 
 def _name(delivery: ShareDelivery) -> str:

@@ -73,7 +73,7 @@ class Deliveries:
         locks = max(self._broker.clock() * 1000, self._highest_lock)  # no two of them have the same, not of one
         config = share_config(group, partition.topic_name)
         state = SharePartition(config, start, locks=locks)  # that ended and began anew either
-        self.journal.begin(key, state.snapshot())
+        self.journal.begin(key, list(state.snapshot()))
         return self._add(key, group, partition, state)
 
     async def _reset(self, group: Group, partition: Partition) -> int:
@@ -106,7 +106,7 @@ class Deliveries:
         of_group.pop(delivery.key, None)
         if not of_group:
             self._of_group.pop(delivery.key.group, None)
-        self._highest_lock = max(self._highest_lock, delivery.state.locks)
+        self._highest_lock = max(self._highest_lock, delivery.state.status.lock_number)
         self._broker.dead_letters.forget(delivery)
         delivery.end()
 
@@ -173,7 +173,7 @@ class Deliveries:
 
     def _snapshot(self, key: ShareKey) -> Iterable[Event] | None:
         delivery = self._all.get(key)
-        return None if delivery is None or delivery.fenced else delivery.state.captured()
+        return None if delivery is None or delivery.fenced else delivery.state.snapshot()
 
     def _lost(self, keys: Collection[ShareKey]) -> None:
         for key in keys:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from acklog.broker.deliveries.excerpts import SMALL, Excerpts
 from acklog.broker.eager import turn
 from acklog.broker.journal.format import ShareKey
-from acklog.core import offsets
+from acklog.core import offsets, operators
 from acklog.core.acknowledge import Acknowledgement as CoreAcknowledgement
 from acklog.core.acquire import Batch
 from acklog.core.later import pass_over
@@ -255,7 +255,7 @@ class ShareDelivery:
 
     async def seek(self, target: int) -> None:
         """A new epoch of the state that begins at `target` (rule 10); written when it returns."""
-        self.change(lambda state: state.seek(target))
+        self.change(lambda state: operators.seek(state, target))
         await self.journal.written()
 
     def change(self, change: Callable[[SharePartition], T]) -> T:
@@ -270,7 +270,7 @@ class ShareDelivery:
     def dead_letters_written(self, offsets: Offsets) -> None:
         """Of those that are still to be dead: their dead letters stand."""
         if not self.fenced:
-            self.state.dead_letter_written(offsets)
+            self.state.dead_letters_written(offsets)
             self.decided()
 
     def log_starts_at(self, offset: int) -> int:
@@ -285,7 +285,7 @@ class ShareDelivery:
         """Those that died before that instant (ms) have been kept long enough. Returns how many."""
         if self.fenced:
             return 0
-        expired = self.state.expire_dead(before)
+        expired = operators.expire_dead(self.state, before)
         self.decided()
         return expired
 
@@ -315,7 +315,7 @@ class ShareDelivery:
             self.journal.record(self.key, events)
             if self.watch is not None:
                 self.watch(events)
-            if self.owes is not None and self.state.is_burying:
+            if self.owes is not None and self.state.status.is_burying:
                 self.owes(self)
         self.arm()
         if self.waiters:

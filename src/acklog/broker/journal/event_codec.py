@@ -3,7 +3,7 @@
     byte     format of what follows: 1
     events, each:
       byte   which event, a number of `_EVENTS`
-      fields of that event, in the order of its class in `core/events.py`:
+      fields of that event, in the order of its class in `core/events.py` or `core/kept.py`:
         int      8 bytes, big-endian, signed: offsets, numbers and instants (ms)
         text     4 bytes length, UTF-8
         choice   1 byte: a flag, a number of an enumeration, or an index into a list of words
@@ -39,7 +39,9 @@ from typing import Any, NamedTuple
 from pyroaring import BitMap64
 
 from acklog.core import events as ev
-from acklog.core.waiting import Dues
+from acklog.core import kept
+from acklog.core.due_times import Dues
+from acklog.core.kinds import Ack, Cause, Return, Until
 from acklog.errors import Damaged
 
 FORMAT = 1
@@ -253,10 +255,10 @@ def _get_later(data: _Reader, position: int) -> tuple[tuple[BitMap64, Dues] | No
 INT = Field(_put_int, _get_int)
 TEXT = Field(_put_text, _get_text)
 FLAG = _choice(False, True)
-UNTIL = _choice(*ev.Until)
-ACK = _choice(*ev.Ack)
-CAUSE = _choice(*ev.Cause)
-RETURN = _choice(*ev.Return)
+UNTIL = _choice(*Until)
+ACK = _choice(*Ack)
+CAUSE = _choice(*Cause)
+RETURN = _choice(*Return)
 PLACE = _choice('available', 'dead', 'dying')
 COUNTER = _choice('deliveries', 'attempts', 'leaves')
 OFFSETS = Field(_put_offsets, _get_offsets)
@@ -289,16 +291,16 @@ _EVENTS: dict[int, tuple[Callable[..., ev.Event], tuple[Field, ...]]] = {
     23: (ev.Said, (OFFSETS, TEXT)),
     24: (ev.DeadExpired, (OFFSETS,)),
     25: (ev.Answered, (INT, ACK, OFFSETS)),
-    64: (ev.Began, (INT, INT, INT, INT)),
-    65: (ev.Kept, (PLACE, OFFSETS, TEXT)),
-    66: (ev.KeptWaiting, (OFFSETS, DUES, UNTIL)),
-    67: (ev.KeptLock, (INT, TEXT, INT, OFFSETS)),  # until there was 70
-    68: (ev.KeptPending, (TEXT, ACK, OFFSETS)),
-    69: (ev.KeptCount, (COUNTER, INT, OFFSETS)),
-    70: (ev.KeptLock, (INT, TEXT, INT, OFFSETS, INT)),
-    71: (ev.KeptDeaths, (OFFSETS, DUES, TEXT)),
-    72: (ev.KeptCause, (CAUSE, OFFSETS)),
-    73: (ev.KeptTotals, (INT, INT)),
+    64: (kept.Began, (INT, INT, INT, INT)),
+    65: (kept.Kept, (PLACE, OFFSETS, TEXT)),
+    66: (kept.KeptWaiting, (OFFSETS, DUES, UNTIL)),
+    67: (kept.KeptLock, (INT, TEXT, INT, OFFSETS)),  # until there was 70
+    68: (kept.KeptPending, (TEXT, ACK, OFFSETS)),
+    69: (kept.KeptCount, (COUNTER, INT, OFFSETS)),
+    70: (kept.KeptLock, (INT, TEXT, INT, OFFSETS, INT)),
+    71: (kept.KeptDeaths, (OFFSETS, DUES, TEXT)),
+    72: (kept.KeptCause, (CAUSE, OFFSETS)),
+    73: (kept.KeptTotals, (INT, INT)),
 }
 _WRITERS = {make: (number, tuple(field.put for field in fields)) for number, (make, fields) in _EVENTS.items()}
 _TAKEN_HEAD = struct.Struct('>BqqI')

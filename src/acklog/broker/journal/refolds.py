@@ -103,5 +103,5 @@ class Refolds:
         delivery.state = state
         delivery.fenced = False
         delivery.log_starts_at(delivery.partition.log.start)
-        if state.is_burying:
+        if state.status.is_burying:
             broker.dead_letters.owe(delivery)

@@ -11,12 +11,13 @@ from pyroaring import BitMap64
 from acklog.broker.api import Caller, Refused
 from acklog.broker.operations.chosen import Operation, place_of
 from acklog.broker.operations.values import ALL, Changed, DeadRecord, Page, Selection, WaitingRecord
+from acklog.core import operators
 from acklog.core.offsets import chosen
 from acklog.wire.error_code import ErrorCode
 
 if TYPE_CHECKING:
+    from acklog.core.due_times import Dues
     from acklog.core.share_partition import SharePartition
-    from acklog.core.waiting import Dues
 
 Among = Callable[['SharePartition'], BitMap64]
 Change = Callable[['SharePartition', BitMap64], object]
@@ -42,10 +43,10 @@ class Lists(Operation):
         found = self._group(caller, group, 'READ')
         items = []
         for delivery, offsets in self._page(
-            caller, found, (topic, partition), after, limit, lambda delivery: delivery.state.waiting()
+            caller, found, (topic, partition), after, limit, lambda delivery: delivery.state.status.waiting()
         ):
-            name, attempts = delivery.partition.topic_name, delivery.state.attempts_of
-            dues = delivery.state.dues(offsets)
+            name, attempts = delivery.partition.topic_name, delivery.state.status.attempts_of
+            dues = delivery.state.status.dues(offsets)
             items += [
                 WaitingRecord(name, delivery.index, offset, due, attempts(offset))
                 for offset, due in zip(offsets, dues, strict=True)
@@ -58,7 +59,7 @@ class Lists(Operation):
         """They are available now."""
         now = self.broker.clock()
         return await self._change(
-            caller, group, selection, dry_run, _waiting, lambda state, offsets: state.move(now, offsets, now)
+            caller, group, selection, dry_run, _waiting, lambda state, offsets: operators.move(state, now, offsets, now)
         )
 
     async def waiting_move(
@@ -69,7 +70,12 @@ class Lists(Operation):
             raise Refused(ErrorCode.INVALID_REQUEST, f'{due_ms} is no instant')
         now = self.broker.clock()
         return await self._change(
-            caller, group, selection, dry_run, _waiting, lambda state, offsets: state.move(now, offsets, due_ms)
+            caller,
+            group,
+            selection,
+            dry_run,
+            _waiting,
+            lambda state, offsets: operators.move(state, now, offsets, due_ms),
         )
 
     async def waiting_discard(
@@ -78,7 +84,7 @@ class Lists(Operation):
         """They are given up: dead."""
         now = self.broker.clock()
         return await self._change(
-            caller, group, selection, dry_run, _waiting, lambda state, offsets: state.give_up(now, offsets)
+            caller, group, selection, dry_run, _waiting, lambda state, offsets: operators.give_up(state, now, offsets)
         )
 
     # -- dead ----------------------------------------------------------------------------------------------------------
@@ -96,7 +102,7 @@ class Lists(Operation):
         found = self._group(caller, group, 'READ')
         items = []
         for delivery, offsets in self._page(
-            caller, found, (topic, partition), after, limit, lambda delivery: delivery.state.dead()
+            caller, found, (topic, partition), after, limit, lambda delivery: delivery.state.status.dead()
         ):
             name = delivery.partition.topic_name
             items += [
@@ -110,7 +116,7 @@ class Lists(Operation):
                     each.attempts,
                     each.member or None,
                 )
-                for each in delivery.state.deaths(offsets)
+                for each in delivery.state.status.deaths(offsets)
             ]
         return _as_page(items, limit)
 
@@ -140,7 +146,7 @@ class Lists(Operation):
             selection,
             dry_run,
             _dead,
-            lambda state, offsets: state.redrive(offsets, dues if rate else None),
+            lambda state, offsets: operators.redrive(state, offsets, dues if rate else None),
         )
         if not rate:
             return changed
@@ -150,7 +156,7 @@ class Lists(Operation):
     async def discard(self, caller: Caller, group: str, selection: Selection = ALL, dry_run: bool = False) -> Changed:
         """Dead ones are done."""
         return await self._change(
-            caller, group, selection, dry_run, _dead, lambda state, offsets: state.discard(offsets)
+            caller, group, selection, dry_run, _dead, lambda state, offsets: operators.discard(state, offsets)
         )
 
     # -- both ----------------------------------------------------------------------------------------------------------
@@ -172,11 +178,11 @@ class Lists(Operation):
 
 
 def _waiting(state: SharePartition) -> BitMap64:
-    return state.waiting()
+    return state.status.waiting()
 
 
 def _dead(state: SharePartition) -> BitMap64:
-    return state.dead()
+    return state.status.dead()
 
 
 def _as_page(items: list[WaitingRecord] | list[DeadRecord], limit: int) -> Page:

@@ -36,12 +36,12 @@ class Looking(Operation):
 
     async def _partition_status(self, delivery: ShareDelivery) -> PartitionStatus:
         oldest = await _oldest(delivery)
-        state, partition = delivery.state, delivery.partition
-        counts, totals, log_end, owed = state.counts(), state.totals(), delivery.log_end, state.owed
+        state, status, partition = delivery.state, delivery.state.status, delivery.partition
+        counts, totals, log_end, owed = status.counts(), status.totals(), delivery.log_end, status.owed
         return PartitionStatus(
             topic=partition.topic_name,
             partition=partition.index,
-            start=state.start,
+            start=status.start,
             end=state.end,
             log_end=log_end,
             available=counts.available,
@@ -49,14 +49,14 @@ class Looking(Operation):
             pending=counts.pending,
             dying=counts.dying,
             waiting=counts.waiting,
-            next_due=state.next_due(),
+            next_due=status.next_due(),
             dead=counts.dead,
             settled=max(0, state.end - partition.log.start - owed),
             lag=owed + max(0, log_end - state.end),
             oldest_unsettled_ms=oldest,
             holders=[
                 Holder(member, holder.held, holder.since or None, holder.until)
-                for member, holder in sorted(state.holders().items())
+                for member, holder in sorted(status.holders().items())
             ],
             log_start=partition.log.start,
             lost=totals.lost,
@@ -92,7 +92,7 @@ class Looking(Operation):
 
     def _in_group(self, group: Group, delivery: ShareDelivery, offset: int) -> RecordInGroup:
         delivery.change(lambda _: None)
-        record = delivery.state.state_of(offset)
+        record = delivery.state.status.record(offset)
         return RecordInGroup(
             group=group.name,
             state=record.state,
@@ -144,25 +144,25 @@ class Looking(Operation):
 
     def _why(self, group: Group, delivery: ShareDelivery) -> Why:
         place = (delivery.partition.topic_name, delivery.index)
-        state, log = delivery.state, delivery.partition.log
-        counts = state.counts()
+        state, status, log = delivery.state, delivery.state.status, delivery.partition.log
+        counts = status.counts()
         pause = self.broker.pauses.of(group)
         if pause is not None:
             return Why(*place, 'paused', pause.reason)
         reason = state.why_nothing(delivery.log_end)
-        if reason in ('limit', 'held') and counts.dying == state.in_flight:
+        if reason in ('limit', 'held') and counts.dying == status.in_flight:
             trouble = self.broker.dead_letters.reason(delivery)
             detail = f'{counts.dying} records are dead when their dead letters are written'
             return Why(*place, 'dying', detail if trouble is None else f'{detail}, which cannot be done: {trouble}')
         if reason == 'limit':
-            detail = f'{state.in_flight} records are in flight; share.partition.max.record.locks allows no more'
+            detail = f'{status.in_flight} records are in flight; share.partition.max.record.locks allows no more'
             return Why(*place, 'limit', detail, *_held(delivery))
         if reason == 'held':
             waiting = f', {counts.waiting} wait' if counts.waiting else ''
-            detail = f'{state.in_flight} records are in the hands of members{waiting}, and there is nothing else'
+            detail = f'{status.in_flight} records are in the hands of members{waiting}, and there is nothing else'
             return Why(*place, 'held', detail, *_held(delivery))
         if reason == 'waiting':
-            return Why(*place, 'waiting', f'all {counts.waiting} records that are left wait', state.next_due())
+            return Why(*place, 'waiting', f'all {counts.waiting} records that are left wait', status.next_due())
         if reason == 'nothing new' and log.visible_end > delivery.log_end:
             detail = f'what follows offset {delivery.log_end} belongs to a transaction that is open'
             return Why(*place, 'isolation', detail)
@@ -173,13 +173,13 @@ class Looking(Operation):
 
 
 def _held(delivery: ShareDelivery) -> tuple[int | None, list[str]]:
-    holders = delivery.state.holders()
+    holders = delivery.state.status.holders()
     return min((holder.until for holder in holders.values()), default=None), sorted(holders)
 
 
 async def _oldest(delivery: ShareDelivery) -> int | None:
     """The time of the oldest record that is not settled (ms): that of its batch's first. Remembered by its offset."""
-    start, end = delivery.state.start, delivery.log_end
+    start, end = delivery.state.status.start, delivery.log_end
     if start >= end:
         return None
     if delivery.oldest is None or delivery.oldest[0] != start:

@@ -18,9 +18,9 @@ from acklog.broker.operations import tokens
 from acklog.broker.operations.chosen import END, Operation
 from acklog.broker.operations.tokens import Token
 from acklog.broker.operations.values import Ack, AckResult, Delivery
-from acklog.core.events import Ack as Kind
+from acklog.core.kinds import Ack as Kind
 from acklog.core.share_session import SessionKey
-from acklog.core.tokens import Outcome, TokenAck
+from acklog.core.tokens import Outcome, TokenAck, settle
 from acklog.errors import AcklogError, LogError
 from acklog.wire.error_code import ErrorCode
 from acklog.wire.record_batch import records
@@ -116,7 +116,7 @@ class Members(Operation):
         delivery = None if found is None else self.broker.deliveries.find(found, *key)
         if delivery is None:
             return  # deleted meanwhile: nobody can settle them
-        attempts = delivery.state.attempts_of
+        attempts = delivery.state.status.attempts_of
         counts = {offset: number for first, last, number in taken.ranges for offset in range(first, last + 1)}
         for buffer in taken.buffers:
             for record in records(buffer):
@@ -181,8 +181,10 @@ class Members(Operation):
         asked = [_for_core(acks[index], token, now) for index, token in named]
         try:
             self.broker.authorize(caller, 'READ', 'TOPIC', delivery.partition.topic_name)
-            holders = {lock.member for _, token in named if (lock := delivery.state.lock_of(token.offset)) is not None}
-            outcomes = delivery.change(lambda state: state.settle(now, asked))
+            holders = {
+                lock.member for _, token in named if (lock := delivery.state.status.lock_of(token.offset)) is not None
+            }
+            outcomes = delivery.change(lambda state: settle(state, now, asked))
         except AcklogError as error:
             for index, _ in named:
                 yield index, AckResult(acks[index].lock, False, 'unavailable', str(error))

@@ -9,6 +9,7 @@ from acklog.broker.api import Caller, Refused
 from acklog.broker.apis.list_offsets import first_at
 from acklog.broker.operations.chosen import END, Operation
 from acklog.broker.operations.values import Changed, Sought, Target
+from acklog.core import operators
 from acklog.wire.error_code import ErrorCode
 from acklog.wire.record_batch import is_control, spans
 
@@ -49,7 +50,7 @@ class Moving(Operation):
                 continue
             sought.append(_sought(delivery, offset))
             if not dry_run:
-                delivery.change(lambda state, offset=offset: state.seek(offset))  # type: ignore[misc]
+                delivery.change(lambda state, offset=offset: operators.seek(state, offset))  # type: ignore[misc]
         if not dry_run:
             for place, offset in places:
                 if place.deliveries.get(found.id) is None:
@@ -86,11 +87,11 @@ class Moving(Operation):
 
         def replay(state: SharePartition) -> int:
             lowest = max(first, place.log.start)  # it may have moved while the log was read
-            return state.replay(lowest, last, batches) + state.redrive(range(lowest, last + 1))
+            return operators.replay(state, lowest, last, batches) + operators.redrive(state, range(lowest, last + 1))
 
         if dry_run:
-            settled = delivery.state.replayable(max(first, place.log.start), last, batches)
-            dead = delivery.state.dead().range_cardinality(first, last + 1)
+            settled = operators.replayable(delivery.state, max(first, place.log.start), last, batches)
+            dead = delivery.state.status.dead().range_cardinality(first, last + 1)
             return Changed(len(settled) + dead, dry_run)
         records = delivery.change(replay)
         await self.broker.deliveries.journal.written()
@@ -120,11 +121,11 @@ class Moving(Operation):
 
 
 def _sought(delivery: ShareDelivery, offset: int) -> Sought:
-    state, partition = delivery.state, delivery.partition
+    state, status, partition = delivery.state, delivery.state.status, delivery.partition
     again = max(0, state.end - offset)
-    brings = again - state.owed_between(offset, state.end) if again else 0
-    drops = state.owed_between(0, offset) + max(0, offset - state.end)
-    return Sought(partition.topic_name, partition.index, state.start, offset, brings, drops)
+    brings = again - status.owed_between(offset, state.end) if again else 0
+    drops = status.owed_between(0, offset) + max(0, offset - state.end)
+    return Sought(partition.topic_name, partition.index, status.start, offset, brings, drops)
 
 
 async def _offset(partition: Partition, target: Target) -> int:

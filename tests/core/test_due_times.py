@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from pyroaring import BitMap64
 
-from acklog.core import waiting
-from acklog.core.waiting import Waiting
+from acklog.core import due_times
+from acklog.core.due_times import DueTimes
 
 OFFSETS = st.sets(st.integers(0, 200), min_size=1, max_size=12)
 DUES = st.integers(-5, 60)
@@ -20,61 +20,61 @@ DUES = st.integers(-5, 60)
 
 @pytest.fixture(autouse=True, scope='module')
 def low_bounds() -> Iterator[None]:
-    before = waiting.GROUP, waiting.RECENT
-    waiting.GROUP, waiting.RECENT = 4, 24
+    before = due_times.GROUP, due_times.RECENT
+    due_times.GROUP, due_times.RECENT = 4, 24
     yield
-    waiting.GROUP, waiting.RECENT = before
+    due_times.GROUP, due_times.RECENT = before
 
 
 class Machine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
-        self.waiting = Waiting()
+        self.due_times = DueTimes()
         self.times: dict[int, int] = {}
 
     @rule(offsets=OFFSETS, due=DUES)
     def put(self, offsets: set[int], due: int) -> None:
         new = offsets - self.times.keys()
-        self.waiting.put(BitMap64(new), due)
+        self.due_times.put(BitMap64(new), due)
         self.times.update(dict.fromkeys(new, due))
 
     @rule(offsets=OFFSETS, dues=st.lists(DUES, min_size=12, max_size=12))
     def put_each(self, offsets: set[int], dues: list[int]) -> None:
         new = sorted(offsets - self.times.keys())
-        self.waiting.put(BitMap64(new), array('q', dues[: len(new)]))
+        self.due_times.put(BitMap64(new), array('q', dues[: len(new)]))
         self.times.update(zip(new, dues, strict=False))
 
     @rule(now=DUES)
     def pop_due(self, now: int) -> None:
         due = {o for o, at in self.times.items() if at <= now}
-        assert set(self.waiting.pop_due(now)) == due
+        assert set(self.due_times.pop_due(now)) == due
         for offset in due:
             del self.times[offset]
 
     @rule(offsets=OFFSETS)
     def remove(self, offsets: set[int]) -> None:
-        self.waiting.remove(BitMap64(offsets))
+        self.due_times.remove(BitMap64(offsets))
         for offset in offsets & self.times.keys():
             del self.times[offset]
 
     @rule(by=st.integers(0, 20))
     def shift(self, by: int) -> None:
-        self.waiting.shift(by)
+        self.due_times.shift(by)
         self.times = {offset: due + by for offset, due in self.times.items()}
 
     @rule()
     def rebuild(self) -> None:
-        copy = Waiting()
-        for due, offsets in self.waiting.items():
+        copy = DueTimes()
+        for due, offsets in self.due_times.items():
             copy.put(offsets, due)
-        self.waiting = copy
+        self.due_times = copy
 
     @invariant()
     def same(self) -> None:
-        assert self.waiting.first() == min(self.times.values(), default=None)
-        assert bool(self.waiting) == bool(self.times)
+        assert self.due_times.first() == min(self.times.values(), default=None)
+        assert bool(self.due_times) == bool(self.times)
         for offset in range(0, 200, 7):
-            assert self.waiting.due_of(offset) == self.times.get(offset)
+            assert self.due_times.due_of(offset) == self.times.get(offset)
 
 
 TestWaiting = Machine.TestCase
