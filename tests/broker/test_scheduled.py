@@ -14,7 +14,7 @@ from acklog.broker.api import Refused
 from acklog.broker.catalog.config_changes import change_topic
 from acklog.broker.operations import Selection, Target
 from acklog.broker.scheduled import scheduled
-from acklog.core.schedule import Schedule
+from acklog.core.instants import Instants
 from acklog.errors import Failed
 from acklog.log.seam import Durability, LogConfig
 from acklog.wire.record_batch import build
@@ -191,14 +191,14 @@ async def test_retention_keeps_what_is_published_for_later(world: World) -> None
 
 
 async def test_a_million_cost_less_than_forty_megabytes() -> None:
-    schedule = Schedule()
+    instants = Instants()
     tracemalloc.start()
     for at in range(0, 100_000, 500):
         offsets = range(at, at + 500)
-        schedule.add(offsets, [START + HOUR + offset * 7919 % 1_000_003 for offset in offsets], START)
+        instants.add(offsets, [START + HOUR + offset * 7919 % 1_000_003 for offset in offsets], START)
     size, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert len(schedule) == 100_000
+    assert len(instants) == 100_000
     assert size < 4_000_000
 
 

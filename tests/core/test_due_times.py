@@ -77,5 +77,5 @@ class Machine(RuleBasedStateMachine):
             assert self.due_times.due_of(offset) == self.times.get(offset)
 
 
-TestWaiting = Machine.TestCase
-TestWaiting.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+TestDueTimes = Machine.TestCase
+TestDueTimes.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)

@@ -88,7 +88,7 @@ class Partition:
         return min([*moving, *self._later_from(now)], default=None)
 
     def _later_from(self, now: int) -> list[int]:
-        first = None if self.later is None else self.later.schedule.first(now)
+        first = None if self.later is None else self.later.schedule.instants.first(now)
         return [] if first is None else [first]
 
     def log_started_at(self, offset: int) -> dict[int, int]:

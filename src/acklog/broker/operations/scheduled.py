@@ -20,7 +20,8 @@ from acklog.broker.eager import turn
 from acklog.broker.operations.chosen import END, MOST_ITEMS, Operation, place, place_of
 from acklog.broker.operations.values import Changed, Page, ScheduledRecord, Selection
 from acklog.core import later as core
-from acklog.core.schedule import BLOCK, Cancelled, Moved
+from acklog.core.instants import BLOCK
+from acklog.core.schedule_events import Cancelled, Moved
 from acklog.wire.error_code import ErrorCode
 
 if TYPE_CHECKING:
@@ -155,7 +156,7 @@ def _coming(later: Later, of: Group | None, first: int, last: int, now: int) -> 
     """(offset, due) of what is still to come in `first..last`, in order; as a group has it."""
     schedule, last = later.schedule, min(last, later.partition.log.visible_end - 1)
     if of is None:
-        yield from schedule.coming(first, last, now)
+        yield from schedule.instants.coming(first, last, now)
         return
     delivery = later.partition.deliveries.get(of.id)
     while first <= last:

@@ -27,7 +27,7 @@ from collections.abc import Iterator
 
 from pyroaring import BitMap64
 
-from acklog.core.schedule import Cancelled, Cut, Event, Found, Looks, Moved
+from acklog.core.schedule_events import Cancelled, Cut, Event, Found, Looks, Moved
 from acklog.errors import Damaged
 
 PartitionKey = tuple[bytes, int]  # topic id (16 bytes), partition

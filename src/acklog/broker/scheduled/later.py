@@ -17,7 +17,8 @@ from pyroaring import BitMap64
 
 from acklog.broker.api import Refused
 from acklog.core.acquire import Batch, LogBatch
-from acklog.core.schedule import Event, Looks, Schedule
+from acklog.core.schedule import Schedule
+from acklog.core.schedule_events import Event, Looks
 from acklog.errors import CorruptBatch, LogError
 from acklog.log.seam import Appended, Durability
 from acklog.wire import deliver_at
@@ -68,14 +69,14 @@ class Later:
         self._scheduled.looked(self, self._unsaid > CHECKPOINT_BYTES)
 
         def placed(first: int) -> None:
-            schedule.end_at(first)  # what a failed append had announced there
+            schedule.instants.end_at(first)  # what a failed append had announced there
             if deltas:
-                schedule.add([first + delta for delta in deltas], dues, now)
+                schedule.instants.add([first + delta for delta in deltas], dues, now)
 
         try:
             return await log.append(batches, now, durability, placed)
         except LogError:
-            schedule.end_at(log.end)
+            schedule.instants.end_at(log.end)
             raise
 
     async def _switch(self) -> None:
@@ -118,7 +119,7 @@ class Later:
                 now = self._scheduled.clock()
                 coming = [(span.first + d, due) for d, due in found if due > now and span.first + d >= schedule.seen]
                 if coming:
-                    schedule.add([each[0] for each in coming], [each[1] for each in coming], now)
+                    schedule.instants.add([each[0] for each in coming], [each[1] for each in coming], now)
                 offset = span.last + 1
             self._unsaid += len(read.data)
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from acklog.broker.eager import Eager
 from acklog.broker.scheduled.codec import entries, entry
 from acklog.broker.scheduled.later import Later
-from acklog.core.schedule import Cut, Event
+from acklog.core.schedule_events import Cut, Event
 from acklog.errors import Damaged, LogError
 from acklog.log.seam import Durability, Log, LogConfig
 from acklog.wire.record_batch import build, records
@@ -104,7 +104,7 @@ class Scheduled:
         looked, self._looked = self._looked, {}
         now = self.clock()
         for later in looked:
-            later.schedule.expire(now)
+            later.schedule.instants.expire(now)
             self.record(later, later.said())
 
     def _tried(self, _: None, error: BaseException | None) -> None:
@@ -144,7 +144,7 @@ class Scheduled:
         return self._log
 
     def _tidy(self, log: Log) -> None:
-        live = ENTRY_BYTES * sum(len(later.schedule) for later in self._laters.values())
+        live = ENTRY_BYTES * sum(len(later.schedule.instants) for later in self._laters.values())
         if not self._shortening and log.size - self._shortened_to > SLACK_BYTES + live:
             self._shortening = True
             Eager(self._shorten(log), self._shortened)
