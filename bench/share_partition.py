@@ -105,7 +105,7 @@ def holes() -> Iterator[Row]:
     alternating = bytes(1 + o % 2 for o in range(2 * MILLION))
     partition.acknowledge(NOW, 'm', [(0, 2 * MILLION - 1, alternating)])  # half done, half available again
     partition.take_events()
-    assert partition.status.available == MILLION
+    assert partition.status.counts().available == MILLION
     events = list(partition.snapshot())
     available = [event for event in events if getattr(event, 'place', '') == 'available']
     yield Row('a million holes: the set in the snapshot', len(event_codec.encode(available)) / 1000, 'kB', '300')

@@ -144,8 +144,9 @@ class ShareState:
 
     def next_deadline(self) -> int | None:
         """The earliest instant at which something falls due or a lock runs out; None if nothing will."""
-        firsts = (self.waiting.first(), self.locks.first_deadline())
-        first = min((first for first in firsts if first is not None), default=None)
+        first, deadline = self.waiting.first(), self.locks.first_deadline()
+        if first is None or (deadline is not None and deadline < first):
+            first = deadline
         self.soonest = NEVER if first is None else first
         return first
 

@@ -98,11 +98,6 @@ class Status:
         return self._state.lock_number
 
     @property
-    def available(self) -> int:
-        """Records that could be taken now, reserved ones included."""
-        return self._state.available
-
-    @property
     def in_flight(self) -> int:
         """Records acquired, pending or dying: what counts against the limit."""
         return self._state.in_flight
