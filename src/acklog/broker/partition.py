@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from acklog.broker.deliveries.waiting import Waiters
 from acklog.errors import Closed
 from acklog.log.seam import Appended, Durability, Log, Overdue
 
 if TYPE_CHECKING:
     from acklog.broker.deliveries.delivery import ShareDelivery
-    from acklog.broker.deliveries.waiting import Waiter
     from acklog.broker.scheduled.later import Later
 
 
@@ -36,7 +36,7 @@ class Partition:
         self.index = index
         self.log = log
         self.deliveries: dict[int, ShareDelivery] = {}  # by group incarnation
-        self.waiters: dict[Waiter, None] = {}  # plain fetches that wait for records
+        self.waiters = Waiters()  # plain fetches that wait for records
         self.later: Later | None = None  # what is published for later, where that may be
         self.overdue = Overdue()  # as retention saw it last
         self.alarm = False  # that is near its limit, or past it
@@ -45,11 +45,10 @@ class Partition:
 
     def _grown(self) -> None:
         if self.waiters:
-            for waiter in list(self.waiters):
-                waiter.wake()
+            self.waiters.wake_all()
         for delivery in self.deliveries.values():
             if delivery.waiters:
-                delivery.wake()
+                delivery.waiters.wake_one(delivery)
 
     async def append(self, batches: bytes | bytearray | memoryview, now: int, durability: Durability) -> Appended:
         """See `Log.append`. Raises Refused where the topic's config wants records looked into, and one is not right."""
@@ -101,10 +100,9 @@ class Partition:
 
     def end_waits(self) -> None:
         """Answer everybody who waits here: the partition is closing."""
-        for waiter in list(self.waiters):
-            waiter.wake()
+        self.waiters.wake_all()
         for delivery in self.deliveries.values():
-            delivery.wake_all()
+            delivery.waiters.wake_all()
 
     async def close(self) -> None:
         self.end_waits()

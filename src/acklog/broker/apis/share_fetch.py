@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from acklog.broker.api import Api, Caller, Refused
-from acklog.broker.deliveries.delivery import Taken
 from acklog.broker.deliveries.polling import Found, Poll
 from acklog.broker.deliveries.share_acks import Results, acknowledge_all, confirmed
+from acklog.broker.deliveries.taking import Taken
 from acklog.core.share_session import FINAL_EPOCH
 from acklog.wire import share_fetch as wire
 from acklog.wire.error_code import ErrorCode

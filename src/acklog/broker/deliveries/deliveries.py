@@ -179,7 +179,7 @@ class Deliveries:
         for key in keys:
             if (delivery := self._all.get(key)) is not None:
                 delivery.fenced = True
-                delivery.wake_all()
+                delivery.waiters.wake_all()
                 self._refolds.add(delivery)
 
     def _forget(self, delivery: ShareDelivery) -> None:

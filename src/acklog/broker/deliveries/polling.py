@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING
 from acklog.broker import eager
 from acklog.broker.answers import answer_to
 from acklog.broker.api import Caller, Refused
-from acklog.broker.deliveries.delivery import ShareDelivery, Taken
+from acklog.broker.deliveries.taking import Taken, take
 from acklog.broker.deliveries.waiting import Waiter
 from acklog.errors import AcklogError, LogError
 from acklog.wire.error_code import ErrorCode
 
 if TYPE_CHECKING:
     from acklog.broker.broker import Broker
+    from acklog.broker.deliveries.delivery import ShareDelivery
     from acklog.core.share_session import SessionKey
 
 Key = tuple[bytes, int]  # topic id, partition
@@ -157,7 +158,7 @@ class Poll:
             delivery = await self._delivery(key)
             if self.caller.closed:
                 return None
-            taken = await delivery.take(self.member.member, records, left, strict=self.strict)
+            taken = await take(delivery, self.member.member, records, left, strict=self.strict)
         except AcklogError as error:
             self.found[key] = answer_to(error)
             return None

@@ -45,3 +45,23 @@ class Waiter:
             await self._future
         finally:
             late.cancel()
+
+
+class Waiters(dict[Waiter, None]):
+    """Those who wait for the same, who has waited longest first. A dict: whether there is any is asked all the time."""
+
+    __slots__ = ()
+
+    def wake_one(self, source: object = None) -> None:
+        """Wake the one that has waited longest; it can see what woke it. When it has taken its share it offers the rest
+        to the next."""
+        while self:
+            waiter = next(iter(self))
+            del self[waiter]
+            if waiter.wake(source):
+                return
+
+    def wake_all(self) -> None:
+        for waiter in list(self):
+            waiter.wake()
+        self.clear()

@@ -12,8 +12,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from acklog.broker.api import Caller, Refused
-from acklog.broker.deliveries.delivery import MAX_WORDS, Taken
+from acklog.broker.deliveries.delivery import MAX_WORDS
 from acklog.broker.deliveries.polling import LONGEST_WAIT_MS, Key, Poll
+from acklog.broker.deliveries.taking import Taken
 from acklog.broker.operations import tokens
 from acklog.broker.operations.chosen import END, Operation
 from acklog.broker.operations.tokens import Token
