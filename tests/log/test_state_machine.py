@@ -272,7 +272,7 @@ class Machine(RuleBasedStateMachine):
     async def forward(self) -> None:
         """Let a rewrite under way come to its end."""
         if hasattr(self, 'log'):
-            await self.log._appender.quiet()
+            await self.log._progress.quiet()
             if self.log._rewriting is not None:
                 await asyncio.wait([self.log._rewriting])
 

@@ -1,9 +1,8 @@
-"""Appending to a local log: placing batches, one write per turn of the loop, waiting for the disk, and what follows a
-failure.
+"""Appending to a local log: placing batches, one write per turn of the loop, and what follows a failure.
 
-Strategy: `add` places the batches at once, in memory (`Placer`); the bytes go out at the end
-of the turn in one write (`write_out`). When that write fails, the turn is undone as a whole: nothing of it has
-happened. Whoever wants its bytes on disk is kept until a sync that began after its write.
+Strategy: `add` places the batches at once, in memory (`Placer`); the bytes go out at the end of the turn in one write
+(`write_out`). When that write fails, the turn is undone as a whole: nothing of it has happened. Whoever wants its bytes
+on disk waits for that at `Progress`.
 
     a write finds no space       the turn raises Full, the file is cut back; the next append tries again
     a write fails otherwise      the turn raises Failed, and so does everything until a rewrite has succeeded
@@ -16,13 +15,12 @@ each refused append.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Callable
 
 from acklog.errors import Closed, Failed, Full, LogError
-from acklog.log import disk
 from acklog.log.files import NO_SPACE, Buffer, log_error, write_all
 from acklog.log.placer import Placer
+from acklog.log.progress import Progress, fail
 from acklog.log.promise import Promise
 from acklog.log.seam import Appended
 from acklog.log.segment import MARK_BYTES, Segment
@@ -32,53 +30,38 @@ _JOINED = 128 << 10  # bytes; several buffers below that are copied into one, wh
 
 
 class Appender:
-    """The writing side of one log. `end` includes what is still to be written, `written` does not; `on_disk` is
-    synced.
-    """
+    """The writing side of one log. `end` includes what is still to be written, `progress.written` does not."""
 
     __slots__ = (
-        '_answered',
-        '_asked',
         '_buffers',
         '_listeners',
         '_loop',
         '_placer',
-        '_quiet',
         '_scheduled',
-        '_sync_failed',
-        '_unsynced',
         '_waiting',
         '_written_now',
         'closed',
-        'deleted',
         'internal',
         'latest',
-        'on_disk',
         'on_failure',
+        'progress',
         'store',
-        'sync_queued',
-        'written',
     )
 
     def __init__(self, store: Store, on_failure: Callable[[int | None], None], *, internal: bool) -> None:
         self.store = store
         self.internal = internal
         self.on_failure = on_failure  # called with `now` when a rewrite is due, at once if None
-        self.sync_queued = False
         self.closed = False
-        self.deleted = False
         self._loop = asyncio.get_running_loop()
         self._listeners: list[Callable[[], None]] = []
         self._buffers: list[Buffer] = []
         self._waiting: list[tuple[Promise[Appended], Appended, bool]] = []
-        self._unsynced: deque[tuple[int, Promise[Appended], Appended]] = deque()
         self._written_now: list[tuple[Promise[Appended], Appended, bool]] = []  # written, and not answered yet
         self._placer = Placer(store)
         self._scheduled = False
         self.latest = -1  # time (ms) of the latest append
-        self._asked = self._answered = 0  # syncs
-        self._quiet: list[asyncio.Future[None]] = []
-        self.adopt()
+        self.progress = Progress(store, self._sync_failed)
 
     @property
     def end(self) -> int:
@@ -87,9 +70,7 @@ class Appender:
     def adopt(self) -> None:
         """Go on from what the store has. Nothing may be pending."""
         self._placer.adopt()
-        self._sync_failed = False
-        self.written = self.store.end
-        self.on_disk = -1 if self.store.dirty else self.written
+        self.progress.adopt()
 
     # --- a turn of appends
 
@@ -164,16 +145,17 @@ class Appender:
 
     def _next_segment(self) -> Segment:
         segment = self._placer.go_to(self.store.roll())
-        self._ask_sync()
+        self.progress.ask()
         return segment
 
     def _answer_repeat(self, future: Promise[Appended], result: Appended, synced: bool) -> None:
         """Answer it when the original is as durable as asked."""
-        if result.last >= self.written:
+        progress = self.progress
+        if result.last >= progress.written:
             self._waiting.append((future, result, synced))  # with the turn that holds it
-        elif synced and result.last >= self.on_disk:
-            self._unsynced.append((self.written, future, result))
-            self._ask_sync()
+        elif synced and result.last >= progress.on_disk:
+            progress.waiting.append((progress.written, future, result))
+            progress.ask()
         else:
             future.set_result(result)
 
@@ -207,17 +189,18 @@ class Appender:
         placer.done()
         segment.size, segment.next = placer.tail, placer.end
         segment.max_timestamp, segment.appended = placer.max_timestamp, self.latest
-        self.written = placer.end
+        progress = self.progress
+        progress.written = placer.end
         if segment.size - segment.marked >= MARK_BYTES:
             self.store.mark()
         self._written_now += waiting
         wanted = self.store.shared.open_files.crowded
         for future, result, synced in waiting:
             if synced:
-                self._unsynced.append((self.written, future, result))
+                progress.waiting.append((progress.written, future, result))
                 wanted = True
         if wanted:
-            self._ask_sync()
+            progress.ask()
 
     def _answer(self) -> None:
         """The last step of all that writes: those who waited come back with the next call before this returns."""
@@ -256,99 +239,29 @@ class Appender:
             sound = False
         if error.errno in NO_SPACE and not self.internal:
             self.store.shared.reserve.refused(self.latest)
-        self._fail([each[0] for each in waiting], error)
+        fail([each[0] for each in waiting], lambda: log_error(self.store.path, error))
         if not sound:
             self._broken(error)
 
-    def _fail(self, futures: list[Promise[Appended]], error: OSError) -> None:
-        for future in futures:
-            if not future.done():
-                future.set_exception(log_error(self.store.path, error))
-
     def _broken(self, error: OSError) -> None:
         """Refuse everything until what no sync covered has been written anew."""
-        self._fail([each[1] for each in self._unsynced], error)
-        self._unsynced.clear()
+        self.progress.end_waiting(lambda: log_error(self.store.path, error))
         self.store.sync_has_failed()
         self.on_failure(None)
 
-    # --- the disk
+    def _sync_failed(self, error: OSError) -> None:
+        self._write_pending()
+        self._broken(error)
+        self._answer()
 
-    def _ask_sync(self) -> None:
-        self._asked += self.store.shared.syncer.request(self)
-
-    async def quiet(self) -> None:
-        """Wait until the sync thread has nothing to do with this log; it does nothing for a failed or closed one."""
-        if self._answered < self._asked:
-            future: asyncio.Future[None] = self._loop.create_future()
-            self._quiet.append(future)
-            await future
-
-    def sync(self) -> int:
-        """In the sync thread: see `Target`."""
-        if self.deleted or self.store.sync_failed or self._sync_failed:
-            return -1
-        covered = self.written  # before the sizes of the files are looked at
-        try:
-            disk.sync(self.store)
-        except OSError:
-            self._sync_failed = True  # at once: the next sync would succeed, and prove nothing
-            raise
-        return covered
-
-    def sync_done(self, covered: int, error: OSError | None) -> None:
-        """In the loop: see `Target`."""
-        self._answered += 1
-        if self._answered == self._asked:
-            for quiet in self._quiet:
-                if not quiet.done():
-                    quiet.set_result(None)
-            self._quiet.clear()
-        if self.deleted or self.store.sync_failed:
-            return
-        if error is not None:
-            self._write_pending()
-            self._broken(error)
-            self._answer()
-            return
-        if covered < 0:
-            return
-        self.store.settle()
-        self.on_disk = max(self.on_disk, covered)
-        unsynced = self._unsynced
-        while unsynced and unsynced[0][0] <= covered:
-            _, future, result = unsynced.popleft()
-            if not future.done():
-                future.set_result(result)
-
-    def until_on_disk(self) -> Promise[Appended] | None:
-        """None when all that was appended is on disk, else a future that is done when it is. Raises Failed."""
-        self.write_out()
-        if self.store.sync_failed:
-            raise Failed(f'{self.store.path}: a write or sync has failed')
-        if not self.store.dirty:
-            return None
-        future: Promise[Appended] = Promise(self._loop)
-        self._unsynced.append((self.written, future, Appended(-1, -1, -1)))
-        self._ask_sync()
-        return future
-
-    def all_on_disk(self) -> None:
-        """All that was written has been put on disk by somebody else: answer those who wait."""
-        self.on_disk = self.written
-        unsynced, self._unsynced = self._unsynced, deque()
-        for _, future, result in unsynced:
-            if not future.done():
-                future.set_result(result)
+    # --- the end
 
     def listen(self, callback: Callable[[], None]) -> None:
         self._listeners.append(callback)
 
-    def end_waiting(self, error: LogError) -> None:
-        """Those who still wait get this error."""
+    def end_waiting(self, error: Callable[[], LogError]) -> None:
+        """Those who still wait get such an error."""
         written = [each[0] for each in self._written_now if not each[2]]
-        for future in [each[0] for each in self._waiting] + [each[1] for each in self._unsynced] + written:
-            if not future.done():
-                future.set_exception(error)
+        fail([each[0] for each in self._waiting] + written, error)
         self._waiting, self._buffers, self._written_now = [], [], []
-        self._unsynced.clear()
+        self.progress.end_waiting(error)

@@ -40,6 +40,7 @@ class LocalLog:
         '_deleting',
         '_on_close',
         '_one_at_a_time',
+        '_progress',
         '_reader',
         '_rewriting',
         '_store',
@@ -54,6 +55,7 @@ class LocalLog:
         self._store = store
         self._reader = Reader(store)
         self._appender = Appender(store, self._rewrite_soon, internal=internal)
+        self._progress = self._appender.progress
         self._on_close = on_close
         self._one_at_a_time: asyncio.Lock | None = None
         self._rewriting: asyncio.Task[None] | None = None
@@ -73,11 +75,11 @@ class LocalLog:
 
     @property
     def visible_end(self) -> int:
-        return self._appender.written
+        return self._progress.written
 
     @property
     def stable_end(self) -> int:
-        return self._appender.written
+        return self._progress.written
 
     @property
     def epoch(self) -> int:
@@ -108,7 +110,7 @@ class LocalLog:
 
     async def read(self, offset: int, max_bytes: int, *, up_to: int | None = None) -> Read:
         self._check_open()
-        visible = self._appender.written
+        visible = self._progress.written
         end = visible if up_to is None or up_to > visible else up_to
         if self._store.start <= offset < end:
             return Read(self._reader.read(offset, end, max_bytes))
@@ -118,18 +120,18 @@ class LocalLog:
 
     async def offset_at(self, timestamp: int) -> tuple[int, int] | None:
         self._check_open()
-        return self._reader.at_time(timestamp, self._store.start, self._appender.written)
+        return self._reader.at_time(timestamp, self._store.start, self._progress.written)
 
     async def truncate_before(self, offset: int) -> int:
         self._check_open()
         async with self._lock():
             self._appender.write_out()
             store = self._store
-            if offset > self._appender.written:
-                raise OutOfRange(offset, store.start, self._appender.written)
+            if offset > self._progress.written:
+                raise OutOfRange(offset, store.start, self._progress.written)
             if offset <= store.start:
                 return store.start
-            if offset == self._appender.written and not store.sync_failed:
+            if offset == self._progress.written and not store.sync_failed:
                 self._appender.roll()
             await self._in_thread(disk.start_at, store, offset)
             self._check_open()
@@ -142,7 +144,7 @@ class LocalLog:
         store = self._store
         if store.producers is not None:
             store.producers.expire(now, store.shared.producer_idle_ms)
-        if not store.segments or self._appender.written == store.start == store.segments[-1].base:
+        if not store.segments or self._progress.written == store.start == store.segments[-1].base:
             return store.start
         async with self._lock():
             self._check_open()
@@ -158,7 +160,8 @@ class LocalLog:
 
     async def flush(self) -> None:
         self._check_open()
-        waiting = self._appender.until_on_disk()
+        self._appender.write_out()
+        waiting = self._progress.until_on_disk()
         if waiting is not None:
             await waiting
 
@@ -172,15 +175,17 @@ class LocalLog:
 
     async def delete(self) -> None:
         if self._deleting is None:
-            self._appender.closed = self._appender.deleted = True
-            self._appender.end_waiting(Closed(f'{self._store.path} is deleted'))
+            self._give_up('deleted')
             self._deleting = asyncio.ensure_future(self._delete())
         await asyncio.shield(self._deleting)
 
     def abandon(self) -> None:
         """Nothing more happens to it; see `DataDirectory.abandon`."""
-        self._appender.closed = self._appender.deleted = True
-        self._appender.end_waiting(Closed(f'{self._store.path} is closed'))
+        self._give_up('closed')
+
+    def _give_up(self, how: str) -> None:
+        self._appender.closed = self._progress.ended = True
+        self._appender.end_waiting(lambda: Closed(f'{self._store.path} is {how}'))
 
     @property
     def store(self) -> Store:
@@ -211,17 +216,17 @@ class LocalLog:
             await asyncio.wait([self._rewriting])
         try:
             async with self._lock():
-                await appender.quiet()
+                await self._progress.quiet()
                 if store.dirty or not store.sealed:
                     loop = asyncio.get_running_loop()
                     await loop.run_in_executor(store.shared.closers, disk.finish, store)
-                appender.all_on_disk()
+                self._progress.all_on_disk()
                 self.clean = True
         except OSError as error:
             store.sync_has_failed()
             raise log_error(store.path, error) from error
         finally:
-            appender.end_waiting(Closed(f'{store.path} is closed'))
+            appender.end_waiting(lambda: Closed(f'{store.path} is closed'))
             store.close_files()
             self._on_close(self, False)
 
@@ -231,7 +236,7 @@ class LocalLog:
             if under_way is not None:
                 await asyncio.wait([under_way])
         async with self._lock():
-            await self._appender.quiet()
+            await self._progress.quiet()
             store.close_files()
             gone = f'{store.path}.{store.shared.epoch}-{store.shared.another_directory()}.deleted'
             try:
@@ -258,9 +263,7 @@ class LocalLog:
         """
         store = self._store
         while any(each in store.dirty for each in store.segments[: store.below(offset)]):
-            waiting = self._appender.until_on_disk()
-            if waiting is not None:
-                await waiting
+            await self.flush()
             self._check_open()
         if not store.below(offset):
             return
@@ -300,11 +303,13 @@ class LocalLog:
     async def _rewrite(self) -> None:
         store, appender = self._store, self._appender
         async with self._lock():
-            await appender.quiet()
+            await self._progress.quiet()
             if not store.sync_failed:
                 return
             try:
-                found = await asyncio.to_thread(disk.rewritten, store, appender.written, internal=appender.internal)
+                found = await asyncio.to_thread(
+                    disk.rewritten, store, self._progress.written, internal=appender.internal
+                )
             except (OSError, Damaged) as error:
                 _log.warning('%s: what no sync covered cannot be written anew: %s', store.path, error)
                 return
@@ -312,6 +317,6 @@ class LocalLog:
             store.adopt(found)
             self._reader.forget()
             appender.adopt()
-            appender.all_on_disk()
+            self._progress.all_on_disk()
             _log.warning('%s: what no sync covered has been written anew; writes go on', store.path)
             await asyncio.to_thread(trim, store.files, tuple(store.segments[:-1]))
