@@ -31,7 +31,6 @@ from tests.server.traffic import (
     share_fetch,
 )
 
-from acklog.server import connection
 from acklog.server.run import Server
 from acklog.wire.error_code import ErrorCode
 
@@ -163,7 +162,7 @@ async def test_requests_being_received_are_bounded_and_all_get_through(serve: Se
 async def test_who_stalls_above_the_limit_is_closed_so_that_the_others_get_through(
     serve: Serve, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(connection, 'TURN_S', 0.3)
+    monkeypatch.setattr('acklog.server.incoming.TURN_S', 0.3)
     server = await serve(queued_max_request_bytes=4 * MB, message_max_bytes=4 * MB)
     raw = await Raw.connect(address_of(server))
     await create(raw, 't')
@@ -259,7 +258,7 @@ async def test_who_does_nothing_is_closed(serve: Serve) -> None:
 
 
 async def test_who_takes_nothing_of_its_answers_is_closed(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, 'LAST_WORDS_S', 0.2)
+    monkeypatch.setattr('acklog.server.connection.LAST_WORDS_S', 0.2)
     server = await serve(connections_max_idle_ms=300)
     await stocked(server, 6)
     deaf = await Raw.connect(address_of(server), receive_buffer=65536)

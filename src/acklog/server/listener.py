@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from acklog.server.budget import Budget
 from acklog.server.connection import Connection
+from acklog.server.outgoing import Outgoing
 from acklog.server.rate_limit import RateLimited
 from acklog.server.unsent import Unsent
 from acklog.wire.buffer_pool import BufferPool
@@ -49,7 +50,7 @@ class Listener:
         self.budget = Budget(limits.total_bytes)
         self.unsent = Unsent(limits.total_answer_bytes)
         self.buffers = BufferPool()
-        self.slow_readers: set[Connection] = set()  # those that have answers to take
+        self.slow_readers: dict[Outgoing, Connection] = {}  # those that have answers to take
         self._dispatch = dispatch
         self._connections: set[Connection] = set()
         self._by_ip: Counter[str] = Counter()
@@ -91,7 +92,7 @@ class Listener:
         return None
 
     def forget(self, connection: Connection) -> None:
-        self.slow_readers.discard(connection)
+        self.keeps_up(connection)
         if connection in self._connections:
             self._connections.remove(connection)
             self._by_ip[connection.ip] -= 1
@@ -99,11 +100,14 @@ class Listener:
                 del self._by_ip[connection.ip]
             self.gone_quiet()
 
-    def watch(self, reader: Connection) -> None:
-        """Its client has answers to take, until `forget` or its `slow_readers.discard`."""
-        self.slow_readers.add(reader)
+    def slow(self, connection: Connection) -> None:
+        """Its client has answers to take, until `keeps_up`."""
+        self.slow_readers[connection.outgoing] = connection
         if 'readers' not in self._looks:
             self._look_again('readers', LOOK_S)
+
+    def keeps_up(self, connection: Connection) -> None:
+        self.slow_readers.pop(connection.outgoing, None)
 
     # -- looks ---------------------------------------------------------------------------------------------------------
 
@@ -136,17 +140,18 @@ class Listener:
         """Bring the account of unsent answers up to date; where there are too many, close who is slowest in taking
         them. `now`: of time.monotonic."""
         used = asyncio.get_running_loop().time()
-        for reader in self.slow_readers:
-            before = reader.unsent
-            reader.settle()
-            if reader.unsent < before:
-                reader.last_used = used
-        for reader in self.unsent.slowest(self.slow_readers, now):
+        for answers, connection in self.slow_readers.items():
+            before = answers.unsent
+            answers.settle()
+            if answers.unsent < before:
+                connection.last_used = used
+        for answers in self.unsent.slowest(self.slow_readers, now):
+            connection = self.slow_readers[answers]
             text = (
                 'closing the connection of %s: it takes its answers too slowly: acklog.queued.max.answer.bytes reached'
             )
-            self.complaints.warning('slow', text, reader.caller.address)
-            reader.abort()
+            self.complaints.warning('slow', text, connection.caller.address)
+            connection.abort()
 
     # -- the end -------------------------------------------------------------------------------------------------------
 
