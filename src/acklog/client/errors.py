@@ -39,6 +39,9 @@ class TimedOut(ClientError):
     """No answer came in the time allowed: it may or may not have been done."""
 
 
+PASSING = (Disconnected, TimedOut, Unreachable)  # a server may be back later, or another one in its place
+
+
 class Unsupported(ClientError):
     """This server does not offer what was asked (an API, a version of it, or what only acklog has)."""
 

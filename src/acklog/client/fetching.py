@@ -14,11 +14,12 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from acklog.client.errors import PASSING
 from acklog.client.holding import Holding
 from acklog.client.membership import Membership
 from acklog.client.places import LOOK_AGAIN, Places
 from acklog.client.received import Received
-from acklog.client.share_link import PASSING, Fetched, ShareLink
+from acklog.client.share_link import Fetched, ShareLink
 from acklog.client.share_session import Limits
 
 HELD_WAIT = 0.1  # seconds that a fetch waits at most while there are records about which something may be decided

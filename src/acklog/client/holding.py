@@ -11,9 +11,9 @@ import asyncio
 from collections import deque
 from collections.abc import Iterable
 
-from acklog.client.errors import AcknowledgementFailure, AcknowledgementsRefused, ClientClosed, Unsupported
+from acklog.client.errors import PASSING, AcknowledgementFailure, AcknowledgementsRefused, ClientClosed, Unsupported
 from acklog.client.received import Received
-from acklog.client.share_link import PASSING, ShareLink
+from acklog.client.share_link import ShareLink
 from acklog.client.share_session import Key
 from acklog.wire.acknowledgements import ACCEPT
 from acklog.wire.error_code import ErrorCode

@@ -17,7 +17,7 @@ from typing import Any
 
 from acklog.client.calls import SHARE_GROUP_HEARTBEAT, Cold
 from acklog.client.cluster import Cluster
-from acklog.client.errors import Disconnected, TimedOut, Unreachable, error_code, refusal
+from acklog.client.errors import PASSING, TimedOut, error_code, refusal
 from acklog.client.retry import Backoff
 from acklog.errors import AcklogError
 from acklog.wire.error_code import ErrorCode
@@ -30,7 +30,6 @@ _REJOIN = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_MEMBER_EPOCH}
 _ELSEWHERE = frozenset(
     {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR}
 )
-_PASSING = (Disconnected, TimedOut, Unreachable)
 
 
 class Membership:
@@ -85,7 +84,7 @@ class Membership:
                 while not await self._beat():
                     await backoff.wait()
                 backoff.reset()
-            except _PASSING:
+            except PASSING:
                 self._cluster.forget_coordinator(self.group)
                 await backoff.wait()
             except AcklogError as error:

@@ -144,9 +144,35 @@ class Outbox:
         self.batch = None
         return settled
 
+    def confirm(self, base: int, append_time: int) -> int:
+        """The batch is stored from offset `base` on (-1: not known where): its futures are told. Returns its bytes."""
+        assert self.batch is not None
+        made, size = self.batch.timestamp, 0
+        for waiting in self.settle():
+            offset = base
+            for record, future in zip(waiting.records, waiting.futures, strict=False):
+                if not future.done():
+                    own = None if isinstance(record, bytes) else record[3]
+                    when = (made if own is None else own) if append_time < 0 else append_time
+                    future.set_result(Published(self.topic, self.index, offset, when))
+                offset += 0 if offset < 0 else 1
+            base += 0 if base < 0 else len(waiting.records)
+            size += waiting.size
+        return size
+
     def drain(self) -> list[Waiting]:
         """Give up all that is here."""
         left = [*(self.batch.waiting if self.batch else ()), *self._waiting]
         self._waiting.clear()
         self.bytes, self.batch = 0, None
         return left
+
+
+def failed(records: Sequence[Waiting], error: Exception) -> int:
+    """These are given up: their futures are told why. Returns their bytes."""
+    for waiting in records:
+        for future in waiting.futures:
+            if not future.done():
+                future.set_exception(error)
+                future.exception()  # `flush` raises it, for those who do not look at each future
+    return sum(waiting.size for waiting in records)

@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Collection
 
 from acklog.client.cluster import Cluster
-from acklog.client.errors import Disconnected, NotFound, TimedOut, Unreachable
+from acklog.client.errors import PASSING, NotFound
 from acklog.client.membership import Assignment
 from acklog.client.share_session import Key
 
@@ -47,7 +47,7 @@ class Places:
     async def _look(self, assigned: Collection[Key]) -> None:
         try:
             places = await self._cluster.refresh_ids(sorted({id_ for id_, _ in assigned}))
-        except (Disconnected, TimedOut, Unreachable, NotFound):
+        except (*PASSING, NotFound):
             return
         for place in places.values():
             self.names[place.id] = place.name

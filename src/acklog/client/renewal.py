@@ -11,7 +11,8 @@ import asyncio
 import contextlib
 from collections.abc import Mapping
 
-from acklog.client.share_link import PASSING, ShareLink
+from acklog.client.errors import PASSING
+from acklog.client.share_link import ShareLink
 
 UNKNOWN = 0.2  # seconds to wait while no server has said how long locks last
 SHORTEST = 0.02  # seconds

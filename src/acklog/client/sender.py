@@ -3,7 +3,7 @@
 Strategy: a record goes into the outbox of its partition; one task, the pump, sends what is due: a batch is full, its
 first record has waited for `linger`, or somebody is in a hurry. All partitions with the same leader go out in one
 request. A batch that fails for a passing reason is sent again until `patience` is over. What has to be asked before
-something can be sent (where a topic is, a producer id) is asked by errands beside the pump, one of a kind at a time.
+something can be sent (where a topic is, a producer id) is asked beside the pump (errands.py).
 
 When a batch that may have been stored is given up, its sequence numbers cannot be used again: its partition goes on
 with a new producer id.
@@ -16,34 +16,20 @@ import contextlib
 import math
 import time
 from collections import defaultdict
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from acklog.client.calls import INIT_PRODUCER_ID, PRODUCE, Cold, Hot
-from acklog.client.cluster import ANY_NODE, Cluster
-from acklog.client.errors import (
-    RETRIABLE,
-    ClientClosed,
-    ClientError,
-    Disconnected,
-    NotFound,
-    Refused,
-    TimedOut,
-    Unreachable,
-    check,
-    error_code,
-    refusal,
-)
-from acklog.client.outbox import Identity, Outbox, Published, Record, Waiting
-from acklog.client.retry import Backoff
+from acklog.client.calls import PRODUCE, Hot
+from acklog.client.cluster import Cluster
+from acklog.client.errands import Errands
+from acklog.client.errors import PASSING, RETRIABLE, ClientClosed, error_code, refusal
+from acklog.client.outbox import Outbox, Published, Record, Waiting, failed
 from acklog.errors import AcklogError
 from acklog.wire import produce
 from acklog.wire.error_code import ErrorCode
 
 PURPOSE = 'produce'
 REQUEST_BYTES = 8 << 20  # of batches in one request, roughly
-
-_PASSING = (Disconnected, TimedOut, Unreachable)
 
 
 class Sending(NamedTuple):
@@ -71,13 +57,19 @@ class Sender:
         settled: Callable[[int, Exception | None], None],
     ) -> None:
         self._cluster, self._how, self._sent, self._settled = cluster, how, sent, settled
-        self._idempotent, self._batch_bytes = how.idempotent, how.batch_bytes
-        self._fresh: Identity | None = None  # what a partition without identity begins with
+        self._batch_bytes = how.batch_bytes
         self._outboxes: dict[tuple[str, int], Outbox] = {}
         self._active: set[Outbox] = set()
         self._wake = asyncio.Event()
         self._hurries = 0
-        self._errands: dict[str, asyncio.Task[None]] = {}
+        self._errands = Errands(
+            cluster,
+            self._active,
+            patience=how.patience,
+            idempotent=how.idempotent,
+            give_up=self._give_up_all,
+            back=self._wake.set,
+        )
         self._requests: set[asyncio.Task[None]] = set()
         self._pump_task: asyncio.Task[None] | None = None
 
@@ -122,12 +114,12 @@ class Sender:
 
     async def end(self) -> None:
         """Stop; what was not settled fails with ClientClosed."""
-        tasks = [*self._requests, *self._errands.values(), *([self._pump_task] if self._pump_task else [])]
+        tasks = [*self._requests, *self._errands.under_way, *([self._pump_task] if self._pump_task else [])]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         for outbox in self._outboxes.values():
-            self._fail(outbox.drain(), ClientClosed('the producer was closed before the record was confirmed'))
+            self._give_up_all(outbox, ClientClosed('the producer was closed before the record was confirmed'))
 
     # --- the pump
 
@@ -142,7 +134,7 @@ class Sender:
                         await self._wake.wait()
         except Exception as bug:  # it must not leave those hanging who wait for their records
             for outbox in self._outboxes.values():
-                self._fail(outbox.drain(), bug)
+                self._give_up_all(outbox, bug)
             raise
 
     def _send_due(self, now: float) -> float | None:
@@ -159,30 +151,11 @@ class Sender:
             at = outbox.due(linger, self._how.batch_bytes)
             if at > now:
                 next_at = min(next_at, at)
-            elif (node := self._leader(outbox)) is not None and self._identified(outbox):
+            elif (node := self._errands.leader(outbox)) is not None and self._errands.identified(outbox):
                 ready[node].append(outbox)
         for node, outboxes in ready.items():
             self._send_to(node, outboxes, now)
         return None if next_at is math.inf else next_at - now
-
-    def _leader(self, outbox: Outbox) -> int | None:
-        """The node of the partition's leader; None while it is being looked for."""
-        place = self._cluster.topics.get(outbox.topic)
-        node = -1 if place is None else place.leaders.get(outbox.index, -1)
-        if node >= 0:
-            return node
-        self._send_errand(outbox.topic, lambda: self._look_for(outbox.topic))
-        return None
-
-    def _identified(self, outbox: Outbox) -> bool:
-        """Whether the partition has its producer id, or needs none; else it is being fetched."""
-        if self._idempotent is False or outbox.identity is not None:
-            return True
-        if self._fresh is not None:
-            outbox.identity = Identity(self._fresh.producer_id, self._fresh.epoch)
-            return True
-        self._send_errand('', self._fetch_identity)
-        return False
 
     def _send_to(self, node: int, outboxes: Sequence[Outbox], now: float) -> None:
         how = self._how
@@ -215,8 +188,8 @@ class Sender:
 
     async def _deliver(self, node: int, outboxes: list[Outbox]) -> None:
         try:
-            answers = await self._request(node, outboxes)
-        except _PASSING as error:
+            answers = await _produce(self._cluster, self._how.acks, node, outboxes)
+        except PASSING as error:
             for outbox in outboxes:
                 self._again(outbox, error)
         except AcklogError as error:
@@ -231,29 +204,6 @@ class Sender:
                 outbox.on_its_way = False
             self._wake.set()
 
-    async def _request(self, node: int, outboxes: Sequence[Outbox]) -> dict[tuple[str, int], produce.PartitionResponse]:
-        by_topic: dict[str, list[produce.Partition]] = defaultdict(list)
-        for outbox in outboxes:
-            assert outbox.batch is not None
-            by_topic[outbox.topic].append(produce.Partition(outbox.index, outbox.batch.data))
-        connection = await self._cluster.connection(node, PURPOSE)
-        known = self._cluster.topics
-        ids = {name: known[name].id.bytes for name in by_topic if name in known}
-        topics = [produce.Topic(name, ids.get(name), partitions) for name, partitions in by_topic.items()]
-        within = self._cluster.timeout
-        request = produce.Request(self._how.acks, int(within * 1000), None, topics)
-        call = Hot(PRODUCE, produce.encode_request, produce.decode_response, request)
-        if self._how.acks == 0:
-            await connection.tell(call)
-            return {(o.topic, o.index): produce.PartitionResponse(o.index, 0) for o in outboxes}
-        answer = await connection.call(call, within)
-        names = {id_: name for name, id_ in ids.items()}
-        return {
-            (topic.name or names.get(topic.topic_id or b'', ''), partition.index): partition
-            for topic in answer.topics
-            for partition in topic.partitions
-        }
-
     def _answered(self, outbox: Outbox, answer: produce.PartitionResponse) -> None:
         code = error_code(answer.error_code)
         base = answer.base_offset
@@ -267,19 +217,7 @@ class Sender:
             else:
                 self._give_up(outbox, error)
             return
-        assert outbox.batch is not None
-        made, size = outbox.batch.timestamp, 0
-        for waiting in outbox.settle():
-            offset = base
-            for record, future in zip(waiting.records, waiting.futures, strict=False):
-                if not future.done():
-                    own = None if isinstance(record, bytes) else record[3]
-                    when = (made if own is None else own) if answer.append_time < 0 else answer.append_time
-                    future.set_result(Published(outbox.topic, outbox.index, offset, when))
-                offset += 0 if offset < 0 else 1
-            base += 0 if base < 0 else len(waiting.records)
-            size += waiting.size
-        self._settled(size, None)
+        self._settled(outbox.confirm(base, answer.append_time), None)
 
     def _again(self, outbox: Outbox, error: AcklogError) -> None:
         batch = outbox.batch
@@ -289,78 +227,40 @@ class Sender:
             self._give_up(outbox, error)
 
     def _give_up(self, outbox: Outbox, error: AcklogError) -> None:
-        if outbox.identity is not None:
-            if self._fresh is not None and self._fresh.producer_id == outbox.identity.producer_id:
-                self._fresh = None
-            outbox.identity = None
+        """Its batch, which may have been stored."""
+        self._errands.forget_identity(outbox)
         if outbox.batch is not None:
-            self._fail(outbox.settle(), error)
+            self._settled(failed(outbox.settle(), error), error)
 
-    def _fail(self, records: Sequence[Waiting], error: Exception) -> None:
-        for waiting in records:
-            for future in waiting.futures:
-                if not future.done():
-                    future.set_exception(error)
-                    future.exception()  # `flush` raises it, for those who do not look at each future
-            self._settled(waiting.size, error)
+    def _give_up_all(self, outbox: Outbox, error: Exception) -> None:
+        """Its batch, if there is one, and all that waits behind it."""
+        self._errands.forget_identity(outbox)
+        if not outbox.empty:
+            self._settled(failed(outbox.drain(), error), error)
 
-    # --- errands
 
-    def _send_errand(self, name: str, errand: Callable[[], Coroutine[None, None, None]]) -> None:
-        """Run it beside the pump, unless one of this name is under way; the pump looks again when it is back."""
-        if name not in self._errands:
-            self._errands[name] = task = asyncio.create_task(errand())
-            task.add_done_callback(lambda _: self._errand_done(name))
-
-    def _errand_done(self, name: str) -> None:
-        del self._errands[name]
-        self._wake.set()
-
-    async def _look_for(self, topic: str) -> None:
-        affected = [outbox for outbox in self._active if outbox.topic == topic]
-        backoff = Backoff()
-        while not await self._found(topic, affected):
-            await backoff.wait()
-
-    async def _found(self, topic: str, affected: Sequence[Outbox]) -> bool:
-        """Whether the topic's leaders are known now, or those that need them were given up."""
-        try:
-            place = (await self._cluster.refresh([topic])).get(topic)
-        except ClientError as error:
-            return self._too_late(affected, error)
-        if place is None:
-            missing = refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f'topic {topic!r}')
-            return self._too_late(affected, missing)
-        if all(place.leaders.get(outbox.index, -1) >= 0 for outbox in affected):
-            return True
-        return self._too_late(affected, Unreachable(f'topic {topic!r} has a partition without a leader'))
-
-    async def _fetch_identity(self) -> None:
-        backoff = Backoff()
-        while True:
-            try:
-                connection = await self._cluster.connection(ANY_NODE)
-                if not connection.offers(INIT_PRODUCER_ID) and self._idempotent is None:
-                    self._idempotent = False
-                    return
-                fields = {'transactional_id': None, 'transaction_timeout': 60_000}
-                answer = await self._cluster.call(Cold(INIT_PRODUCER_ID, fields))
-                check(answer.error_code, 'a producer id')
-                self._fresh = Identity(answer.producer_id, answer.producer_epoch)
-                return
-            except ClientError as error:
-                if self._too_late(list(self._active), error):
-                    return
-            await backoff.wait()
-
-    def _too_late(self, outboxes: Sequence[Outbox], error: ClientError) -> bool:
-        """Give up what has waited for too long, or all if the error will not pass; whether nothing is left of them."""
-        passing = isinstance(error, _PASSING) or (
-            isinstance(error, Refused) and error.code in RETRIABLE and not isinstance(error, NotFound)
-        )
-        oldest = asyncio.get_running_loop().time() - self._how.patience
-        for outbox in outboxes:
-            if not outbox.on_its_way and not outbox.empty and (not passing or outbox.since < oldest):
-                self._give_up(outbox, error)
-                self._fail(outbox.drain(), error)
-        return all(outbox.empty for outbox in outboxes)
+async def _produce(
+    cluster: Cluster, acks: int, node: int, outboxes: Sequence[Outbox]
+) -> dict[tuple[str, int], produce.PartitionResponse]:
+    """Send the batches of these to the node that leads their partitions: its answer to each. Raises AcklogError."""
+    by_topic: dict[str, list[produce.Partition]] = defaultdict(list)
+    for outbox in outboxes:
+        assert outbox.batch is not None
+        by_topic[outbox.topic].append(produce.Partition(outbox.index, outbox.batch.data))
+    connection = await cluster.connection(node, PURPOSE)
+    known = cluster.topics
+    ids = {name: known[name].id.bytes for name in by_topic if name in known}
+    topics = [produce.Topic(name, ids.get(name), partitions) for name, partitions in by_topic.items()]
+    within = cluster.timeout
+    request = produce.Request(acks, int(within * 1000), None, topics)
+    call = Hot(PRODUCE, produce.encode_request, produce.decode_response, request)
+    if acks == 0:
+        await connection.tell(call)
+        return {(o.topic, o.index): produce.PartitionResponse(o.index, 0) for o in outboxes}
+    answer = await connection.call(call, within)
+    names = {id_: name for name, id_ in ids.items()}
+    return {
+        (topic.name or names.get(topic.topic_id or b'', ''), partition.index): partition
+        for topic in answer.topics
+        for partition in topic.partitions
+    }

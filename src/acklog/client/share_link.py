@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeVar
 from acklog.client.calls import SHARE_ACKNOWLEDGE, SHARE_FETCH, Call, Hot
 from acklog.client.cluster import Cluster
 from acklog.client.connection import ACKLOG_FEATURE, Connection
-from acklog.client.errors import Disconnected, TimedOut, Unreachable, Unsupported, error_code, refusal
+from acklog.client.errors import PASSING, Unsupported, error_code, refusal
 from acklog.client.received import Holder, Received, sort_out
 from acklog.client.share_session import OPEN, Key, Limits, ShareSession
 from acklog.wire import share_acknowledge, share_fetch
@@ -23,8 +23,6 @@ from acklog.wire.error_code import ErrorCode
 from acklog.wire.primitives import Buffer
 
 _RENEW = bytes([RENEW])
-
-PASSING = (Disconnected, TimedOut, Unreachable)
 
 T = TypeVar('T')
 
