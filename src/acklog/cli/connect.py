@@ -9,18 +9,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from acklog.cli.exit_codes import Exit
+from acklog.cli.options import gathered, own_or_root, timeout_option
 
 if TYPE_CHECKING:
     from acklog.client import Client
-
-F = TypeVar('F', bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,23 +36,14 @@ class Server:
         return Client(self.bootstrap, timeout=self.timeout, client_id='acklog-cli')
 
 
-def reaches_server(command: F) -> F:
-    """Give a command the options `--bootstrap` and `--timeout`, and with them its argument `server`."""
+def _server(bootstrap: str, timeout: float) -> Server:
+    return Server(own_or_root('bootstrap', bootstrap), timeout)
 
-    def wrapped(bootstrap: str, timeout: float, **others: Any) -> Any:
-        return command(Server(_bootstrap(bootstrap), timeout), **others)
 
-    wrapped.__name__, wrapped.__doc__ = command.__name__, command.__doc__
-    wrapped.__click_params__ = getattr(command, '__click_params__', [])  # type: ignore[attr-defined]
-    with_timeout = click.option(
-        '--timeout',
-        type=click.FloatRange(min=0.1, max=3600),
-        default=10.0,
-        show_default=True,
-        metavar='SECONDS',
-        help='How long to wait for an answer.',
-    )(wrapped)
-    return click.option(
+reaches_server = gathered(
+    'server',
+    _server,
+    click.option(
         '-b',
         '--bootstrap',
         envvar='ACKLOG_BOOTSTRAP',
@@ -62,15 +52,9 @@ def reaches_server(command: F) -> F:
         show_envvar=True,
         metavar='HOST:PORT[,...]',
         help='Address of the server, or several of them.',
-    )(with_timeout)  # type: ignore[return-value]
-
-
-def _bootstrap(own: str) -> str:
-    """The command's own `--bootstrap`, or the one that was written before the command's name."""
-    context = click.get_current_context()
-    before = context.find_root().params.get('bootstrap')
-    given = context.get_parameter_source('bootstrap') is click.core.ParameterSource.COMMANDLINE
-    return own if given or not before else str(before)
+    ),
+    timeout_option,
+)
 
 
 def run(command: Coroutine[Any, Any, int | None]) -> int:

@@ -4,19 +4,11 @@ from __future__ import annotations
 
 import click
 
-from acklog.cli.http import (
-    Change,
-    HttpServer,
-    change,
-    dry_run_option,
-    json_option,
-    limit_option,
-    listed,
-    reaches_http,
-    yes_option,
-)
+from acklog.cli.http import Change, How, HttpServer, change, change_options, reaches_http
+from acklog.cli.of_group import Choice, Listing, choosing, listing
+from acklog.cli.options import json_option
 from acklog.cli.output import as_local_time, printable, show_json, show_table
-from acklog.cli.places import ALL, METAVAR, NAMING, Place, bodies, chosen, name_of, partition_place, place, record_place
+from acklog.cli.places import NAMING, Place, name_of, record_place
 
 NOUN = 'dead record'
 
@@ -29,20 +21,14 @@ def dead() -> None:
 @dead.command(
     'list', epilog='Examples: acklog dead list billing;  acklog dead list billing orders/2 --limit 1000 --json'
 )
-@click.argument('group')
-@click.argument('where', required=False, type=partition_place, metavar='[TOPIC[/PARTITION]]')
-@limit_option
-@json_option
+@listing
 @reaches_http
-def list_(server: HttpServer, group: str, where: Place | None, limit: int, as_json: bool) -> None:
+def list_(server: HttpServer, listing: Listing) -> None:
     """List dead records of GROUP.
 
     By topic, partition and offset: when and why each died, and at which member."""
-    from acklog.client.http import path_of
-
-    topic, partition, *_ = where or ALL
-    items = listed(server, path_of('groups', group, 'dead'), limit, topic=topic, partition=partition)
-    if as_json:
+    items = listing.items(server, 'dead')
+    if listing.as_json:
         show_json(items)
         return
     rows = [
@@ -95,65 +81,42 @@ def show(server: HttpServer, group: str, where: Place, as_json: bool) -> None:
 @dead.command(
     epilog='Examples: acklog dead redrive billing orders/2/1042;  acklog dead redrive billing --all --rate 100'
 )
-@click.argument('group')
-@click.argument('places', nargs=-1, type=place, metavar=f'[{METAVAR}]...')
-@click.option('--all', 'everything', is_flag=True, help='All that are dead in the group.')
+@choosing('are dead')
 @click.option(
     '--rate',
     type=click.FloatRange(min=0.001, max=1_000_000),
     metavar='N',
     help='At most so many records a second.  [default: all at once]',
 )
-@dry_run_option
-@yes_option
-@json_option
+@change_options
 @reaches_http
 def redrive(
     server: HttpServer,
-    group: str,
-    places: tuple[Place, ...],
-    everything: bool,
+    choice: Choice,
     rate: float | None,
-    dry_run: bool,
-    yes: bool,
-    as_json: bool,
+    how: How,
 ) -> None:
     """Let dead records come again.
 
     To this group only, in their order, as if never delivered. Asks, unless each offset is named."""
-    from acklog.client.http import path_of
-
-    path = path_of('groups', group, 'dead', 'redrive')
-    extra = {} if rate is None else {'rate': rate}
-    requests = [(path, {**body, **extra}) for body in bodies(chosen(places, everything))]
-    if extra and len(requests) > 1:  # the rate holds for a request
+    requests = choice.requests('dead', 'redrive', **({} if rate is None else {'rate': rate}))
+    if rate is not None and len(requests) > 1:  # the rate holds for a request
         raise click.UsageError('--rate goes with one topic, partition, range or list of offsets, or with --all.')
-    change(server, Change('Redrive', 'redriven', NOUN, group), requests, dry_run=dry_run, yes=yes, as_json=as_json)
+    change(server, Change('Redrive', 'redriven', NOUN, choice.group), requests, how)
 
 
 @dead.command(epilog='Example: acklog dead discard billing orders/2/1000-1099')
-@click.argument('group')
-@click.argument('places', nargs=-1, type=place, metavar=f'[{METAVAR}]...')
-@click.option('--all', 'everything', is_flag=True, help='All that are dead in the group.')
-@dry_run_option
-@yes_option
-@json_option
+@choosing('are dead')
+@change_options
 @reaches_http
 def discard(
     server: HttpServer,
-    group: str,
-    places: tuple[Place, ...],
-    everything: bool,
-    dry_run: bool,
-    yes: bool,
-    as_json: bool,
+    choice: Choice,
+    how: How,
 ) -> None:
     """Be done with dead records for good.
 
     They are settled, and cannot be redriven. Asks, unless --yes."""
-    from acklog.client.http import path_of
-
-    path = path_of('groups', group, 'dead', 'discard')
-    requests = [(path, body) for body in bodies(chosen(places, everything))]
-    what = Change('Discard', 'discarded', NOUN, group, always_ask=True)
-    change(server, what, requests, dry_run=dry_run, yes=yes, as_json=as_json)
+    requests = choice.requests('dead', 'discard')
+    what = Change('Discard', 'discarded', NOUN, choice.group, always_ask=True)
+    change(server, what, requests, how)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import click
 
-from acklog.cli import configs
-from acklog.cli.confirm import confirm
 from acklog.cli.connect import Server, reaches_server, run
-from acklog.cli.exit_codes import Exit
 from acklog.cli.group_insight import status, why
 from acklog.cli.group_moves import pause, replay, resume, seek
+from acklog.cli.named import config_command, delete_command
+from acklog.cli.options import json_option
 from acklog.cli.output import note, show_json, show_table
 
 
@@ -20,7 +19,7 @@ def group() -> None:
 
 @group.command('list')
 @click.option('--all', 'all_kinds', is_flag=True, help='Also groups that are no share groups.')
-@click.option('--json', 'as_json', is_flag=True, help='One JSON document.')
+@json_option
 @reaches_server
 def list_(server: Server, all_kinds: bool, as_json: bool) -> int:
     """List groups."""
@@ -39,7 +38,7 @@ def list_(server: Server, all_kinds: bool, as_json: bool) -> int:
 
 @group.command()
 @click.argument('names', nargs=-1, required=True, metavar='GROUP...')
-@click.option('--json', 'as_json', is_flag=True, help='One JSON document.')
+@json_option
 @reaches_server
 def describe(server: Server, names: tuple[str, ...], as_json: bool) -> int:
     """Show groups with their members and the partitions each one has."""
@@ -100,7 +99,7 @@ def _indexes(indexes: object) -> str:
 
 @group.command()
 @click.argument('name', metavar='GROUP')
-@click.option('--json', 'as_json', is_flag=True, help='One JSON document.')
+@json_option
 @reaches_server
 def lag(server: Server, name: str, as_json: bool) -> int:
     """Show how many records a group still has to sign off, by partition."""
@@ -137,63 +136,22 @@ def lag(server: Server, name: str, as_json: bool) -> int:
     return run(command())
 
 
-@group.command(
+config = config_command(
+    'group',
+    'GROUP',
+    help='Show the configs of a group, or change them. The group need not exist yet.',
     epilog='Example: acklog group config billing share.record.lock.duration.ms=60000 share.auto.offset.reset=earliest',
+    show=lambda admin, name: admin.group_configs(name),
+    alter=lambda admin, name, wanted: admin.alter_group_configs(name, wanted),
 )
-@click.argument('name', metavar='GROUP')
-@configs.config_options
-@reaches_server
-def config(
-    server: Server,
-    name: str,
-    changes: tuple[tuple[str, str], ...],
-    unset: tuple[str, ...],
-    show_all: bool,
-    as_json: bool,
-) -> int:
-    """Show the configs of a group, or change them. The group need not exist yet."""
 
-    async def command() -> None:
-        async with server.client() as client:
-            await configs.show_or_change(
-                f'group {name!r}',
-                changes,
-                unset,
-                show_all=show_all,
-                as_json=as_json,
-                alter=lambda wanted: client.admin.alter_group_configs(name, wanted),
-                configs=lambda: client.admin.group_configs(name),
-            )
+delete = delete_command(
+    'group',
+    'GROUP',
+    help='Delete groups that have no members, with all that they have signed off.',
+    question='Delete {} with all that was signed off?',
+    delete=lambda admin, name: admin.delete_group(name),
+)
 
-    return run(command())
-
-
-@group.command()
-@click.argument('names', nargs=-1, required=True, metavar='GROUP...')
-@click.option('-y', '--yes', is_flag=True, help='Do not ask.')
-@click.option('--if-there', is_flag=True, help='Succeed when the group does not exist.')
-@reaches_server
-def delete(server: Server, names: tuple[str, ...], yes: bool, if_there: bool) -> int:
-    """Delete groups that have no members, with all that they have signed off."""
-    confirm(f'Delete {", ".join(names)} with all that was signed off?', yes)
-
-    async def command() -> int:
-        from acklog.client import NotFound
-
-        async with server.client() as client:
-            for name in names:
-                try:
-                    await client.admin.delete_group(name)
-                except NotFound:
-                    if not if_there:
-                        raise
-                    note(f'there is no group {name!r}')
-                else:
-                    note(f'group {name!r} deleted')
-        return Exit.OK
-
-    return run(command())
-
-
-for command in (why, status, seek, replay, pause, resume):
+for command in (config, delete, why, status, seek, replay, pause, resume):
     group.add_command(command)

@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from acklog.cli.http import HttpServer, json_option, reaches_http
+from acklog.cli.http import HttpServer, reaches_http
+from acklog.cli.options import json_option
 from acklog.cli.output import as_local_time, note, printable, show_json, show_table
 
 

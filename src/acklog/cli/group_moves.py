@@ -7,7 +7,8 @@ from typing import Any
 import click
 
 from acklog.cli.confirm import confirm
-from acklog.cli.http import Change, HttpServer, change, dry_run_option, json_option, reaches_http, yes_option
+from acklog.cli.http import Change, How, HttpServer, change, change_options, reaches_http
+from acklog.cli.options import json_option
 from acklog.cli.output import count, note, show_json, show_table
 from acklog.cli.places import Place, bodies, partition_place, range_place
 from acklog.cli.times import METAVAR, instant_ago
@@ -35,9 +36,7 @@ def seek_target(text: str) -> dict[str, Any]:
     help='The earliest record, behind the latest, or a time: 2026-07-01T12:00, or so long ago: 90s, 15m, 2h, 7d.',
 )
 @click.option('--offset', type=click.IntRange(min=0), metavar='N', help='This offset.')
-@dry_run_option
-@yes_option
-@json_option
+@change_options
 @reaches_http
 def seek(
     server: HttpServer,
@@ -45,9 +44,7 @@ def seek(
     where: Place | None,
     target: dict[str, Any] | None,
     offset: int | None,
-    dry_run: bool,
-    yes: bool,
-    as_json: bool,
+    how: How,
 ) -> None:
     """Let a group go on from another place in the log, with members or without.
 
@@ -61,19 +58,19 @@ def seek(
     if where is not None:
         body.update(next(iter(bodies([where]))))
     client, path = server.client(), path_of('groups', name, 'seek')
-    if not (yes or dry_run):
+    if not (how.yes or how.dry_run):
         plan = client.post(path, {**body, 'dry_run': True})['items']
         if plan:
             brought, dropped = (sum(each[field] for each in plan) for field in ('brings', 'drops'))
             what = f'{count(brought, "settled record")} would come again, {dropped:,} would not come any more'
-            confirm(f'Move {name} in {count(len(plan), "partition")}? {what}.', yes)
-    items = client.post(path, {**body, 'dry_run': dry_run})['items']
-    if as_json:
+            confirm(f'Move {name} in {count(len(plan), "partition")}? {what}.', how.yes)
+    items = client.post(path, {**body, 'dry_run': how.dry_run})['items']
+    if how.as_json:
         show_json(items)
         return
     rows = [[each[field] for field in ('topic', 'partition', 'before', 'after', 'brings', 'drops')] for each in items]
     show_table(['TOPIC', 'PARTITION', 'BEFORE', 'AFTER', 'BRINGS', 'DROPS'], rows, none='there was nothing to move')
-    if dry_run:
+    if how.dry_run:
         note('nothing was changed: --dry-run')
 
 
@@ -82,17 +79,15 @@ def seek(
 )
 @click.argument('name', metavar='GROUP')
 @click.argument('places', nargs=-1, required=True, type=range_place, metavar='TOPIC/PARTITION/FIRST-LAST...')
-@dry_run_option
-@yes_option
-@json_option
+@change_options
 @reaches_http
-def replay(server: HttpServer, name: str, places: tuple[Place, ...], dry_run: bool, yes: bool, as_json: bool) -> None:
+def replay(server: HttpServer, name: str, places: tuple[Place, ...], how: How) -> None:
     """Let settled records of a range come again, dead ones too; the others stay as they are. Asks, unless --yes."""
     from acklog.client.http import path_of
 
     path = path_of('groups', name, 'replay')
     what = Change('Replay', 'made available again', 'settled record', name, always_ask=True)
-    change(server, what, [(path, body) for body in bodies(places)], dry_run=dry_run, yes=yes, as_json=as_json)
+    change(server, what, [(path, body) for body in bodies(places)], how)
 
 
 @click.command(

@@ -6,20 +6,19 @@ http://127.0.0.1:8080.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from acklog.cli.confirm import confirm
+from acklog.cli.options import dry_run_option, gathered, json_option, own_or_root, timeout_option, yes_option
 from acklog.cli.output import count, note, show_json
 
 if TYPE_CHECKING:
     from acklog.client.http import HttpClient
-
-F = TypeVar('F', bound=Callable[..., Any])
 
 DEFAULT = 'http://127.0.0.1:8080'
 
@@ -38,23 +37,14 @@ class HttpServer:
         return HttpClient(self.address, self.timeout)
 
 
-def reaches_http(command: F) -> F:
-    """Give a command the options `--http` and `--timeout`, and with them its argument `server`."""
+def _server(http: str, timeout: float) -> HttpServer:
+    return HttpServer(own_or_root('http', http), timeout)
 
-    def wrapped(http: str, timeout: float, **others: Any) -> Any:
-        return command(HttpServer(_address(http), timeout), **others)
 
-    wrapped.__name__, wrapped.__doc__ = command.__name__, command.__doc__
-    wrapped.__click_params__ = getattr(command, '__click_params__', [])  # type: ignore[attr-defined]
-    with_timeout = click.option(
-        '--timeout',
-        type=click.FloatRange(min=0.1, max=3600),
-        default=10.0,
-        show_default=True,
-        metavar='SECONDS',
-        help='How long to wait for an answer.',
-    )(wrapped)
-    return click.option(
+reaches_http = gathered(
+    'server',
+    _server,
+    click.option(
         '--http',
         envvar='ACKLOG_API',
         default=DEFAULT,
@@ -62,29 +52,8 @@ def reaches_http(command: F) -> F:
         show_envvar=True,
         metavar='URL',
         help="Address of the server's HTTP API.",
-    )(with_timeout)  # type: ignore[return-value]
-
-
-def _address(own: str) -> str:
-    """The command's own `--http`, or the one that was written before the command's name."""
-    context = click.get_current_context()
-    before = context.find_root().params.get('http')
-    given = context.get_parameter_source('http') is click.core.ParameterSource.COMMANDLINE
-    return own if given or not before else str(before)
-
-
-# -- options that many commands have -----------------------------------------------------------------------------------
-
-json_option = click.option('--json', 'as_json', is_flag=True, help='One JSON document.')
-dry_run_option = click.option('-n', '--dry-run', is_flag=True, help='Change nothing; say what would come of it.')
-yes_option = click.option('-y', '--yes', is_flag=True, help='Do not ask.')
-limit_option = click.option(
-    '--limit',
-    type=click.IntRange(min=1),
-    default=100,
-    show_default=True,
-    metavar='N',
-    help='How many to list at most.',
+    ),
+    timeout_option,
 )
 
 
@@ -126,23 +95,32 @@ class Change:
 Request = tuple[str, dict[str, Any]]  # a path and the body for it
 
 
-def change(
-    server: HttpServer, what: Change, requests: Iterable[Request], *, dry_run: bool, yes: bool, as_json: bool
-) -> None:
+class How(NamedTuple):
+    """How a change is made."""
+
+    dry_run: bool
+    yes: bool
+    as_json: bool
+
+
+change_options = gathered('how', How, dry_run_option, yes_option, json_option)
+
+
+def change(server: HttpServer, what: Change, requests: Iterable[Request], how: How) -> None:
     """Ask, saying how many records it is, where it has to be asked; then do it and report."""
     wanted = list(requests)
     client = server.client()
     named = all('offsets' in body for _, body in wanted)
-    if not (yes or dry_run) and (what.always_ask or not named):
+    if not (how.yes or how.dry_run) and (what.always_ask or not named):
         number, _ = _ask(client, wanted, what, dry_run=True)
         if number:
-            confirm(f'{what.verb} {count(number, what.noun)} of {what.owner}?', yes)
-    number, pending = _ask(client, wanted, what, dry_run=dry_run)
-    if as_json:
-        show_json({'records': number, 'pending': pending, 'dry_run': dry_run})
+            confirm(f'{what.verb} {count(number, what.noun)} of {what.owner}?', how.yes)
+    number, pending = _ask(client, wanted, what, dry_run=how.dry_run)
+    if how.as_json:
+        show_json({'records': number, 'pending': pending, 'dry_run': how.dry_run})
         return
     later = f', {pending:,} of them later, at the rate asked for' if pending else ''
-    note(what.report(number, dry_run=dry_run) + later)
+    note(what.report(number, dry_run=how.dry_run) + later)
 
 
 def _ask(client: HttpClient, requests: Iterable[Request], what: Change, *, dry_run: bool) -> tuple[int, int]:

@@ -6,18 +6,8 @@ from typing import Any
 
 import click
 
-from acklog.cli.http import (
-    Change,
-    HttpServer,
-    Request,
-    change,
-    dry_run_option,
-    json_option,
-    limit_option,
-    listed,
-    reaches_http,
-    yes_option,
-)
+from acklog.cli.http import Change, How, HttpServer, Request, change, change_options, listed, reaches_http
+from acklog.cli.options import json_option, limit_option
 from acklog.cli.output import as_local_time, show_json, show_table
 from acklog.cli.places import METAVAR, NAMING, Place, bodies, name_of, partition_place, place
 from acklog.cli.times import WHEN, instant_ahead
@@ -59,18 +49,14 @@ def list_(server: HttpServer, where: Place, group: str | None, limit: int, as_js
 @scheduled.command(epilog='Examples: acklog scheduled cancel orders/2/1042;  acklog scheduled cancel orders --dry-run')
 @click.argument('places', nargs=-1, required=True, type=place, metavar=f'{METAVAR}...')
 @group_option
-@dry_run_option
-@yes_option
-@json_option
+@change_options
 @reaches_http
-def cancel(
-    server: HttpServer, places: tuple[Place, ...], group: str | None, dry_run: bool, yes: bool, as_json: bool
-) -> None:
+def cancel(server: HttpServer, places: tuple[Place, ...], group: str | None, how: How) -> None:
     """Never deliver them.
 
     Records that were published for later, and whose time has not come. Asks, unless --yes."""
     what = Change('Cancel', 'cancelled', NOUN, _owner(places, group), always_ask=True)
-    change(server, what, _requests('cancel', places, group), dry_run=dry_run, yes=yes, as_json=as_json)
+    change(server, what, _requests('cancel', places, group), how)
 
 
 @scheduled.command(
@@ -82,18 +68,14 @@ def cancel(
     '--to', 'due', required=True, type=instant_ahead, metavar=WHEN, help='When, or how long from now: 90s, 15m, 2h, 7d.'
 )
 @group_option
-@dry_run_option
-@yes_option
-@json_option
+@change_options
 @reaches_http
 def move(
     server: HttpServer,
     places: tuple[Place, ...],
     due: int,
     group: str | None,
-    dry_run: bool,
-    yes: bool,
-    as_json: bool,
+    how: How,
 ) -> None:
     """Deliver them at another time.
 
@@ -101,7 +83,7 @@ def move(
     time = as_local_time(due)
     what = Change(f'Move to {time}', f'moved to {time}', NOUN, _owner(places, group))
     requests = _requests('move', places, group, due_ms=due)
-    change(server, what, requests, dry_run=dry_run, yes=yes, as_json=as_json)
+    change(server, what, requests, how)
 
 
 def _owner(places: tuple[Place, ...], group: str | None) -> str:

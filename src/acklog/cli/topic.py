@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import click
 
-from acklog.cli import configs
 from acklog.cli.assignments import METAVAR, assignment
-from acklog.cli.confirm import confirm
 from acklog.cli.connect import Server, reaches_server, run
-from acklog.cli.exit_codes import Exit
+from acklog.cli.named import config_command, delete_command
+from acklog.cli.options import json_option
 from acklog.cli.output import count, note, show_json, show_table
 
 
@@ -66,7 +65,7 @@ def create(
 
 @topic.command('list')
 @click.option('--internal', is_flag=True, help='Also those that the server keeps for itself.')
-@click.option('--json', 'as_json', is_flag=True, help='One JSON document.')
+@json_option
 @reaches_server
 def list_(server: Server, internal: bool, as_json: bool) -> int:
     """List topics."""
@@ -87,7 +86,7 @@ def list_(server: Server, internal: bool, as_json: bool) -> int:
 
 @topic.command()
 @click.argument('names', nargs=-1, required=True, metavar='NAME...')
-@click.option('--json', 'as_json', is_flag=True, help='One JSON document.')
+@json_option
 @reaches_server
 def describe(server: Server, names: tuple[str, ...], as_json: bool) -> int:
     """Show topics with their partitions, offsets and configs."""
@@ -125,59 +124,22 @@ def describe(server: Server, names: tuple[str, ...], as_json: bool) -> int:
     return run(command())
 
 
-@topic.command(
+config = config_command(
+    'topic',
+    'NAME',
+    help='Show the configs of a topic, or change them.',
     epilog='Example: acklog topic config orders retention.ms=604800000 --unset retention.bytes',
+    show=lambda admin, name: admin.topic_configs(name),
+    alter=lambda admin, name, wanted: admin.alter_topic_configs(name, wanted),
 )
-@click.argument('name')
-@configs.config_options
-@reaches_server
-def config(
-    server: Server,
-    name: str,
-    changes: tuple[tuple[str, str], ...],
-    unset: tuple[str, ...],
-    show_all: bool,
-    as_json: bool,
-) -> int:
-    """Show the configs of a topic, or change them."""
 
-    async def command() -> None:
-        async with server.client() as client:
-            await configs.show_or_change(
-                f'topic {name!r}',
-                changes,
-                unset,
-                show_all=show_all,
-                as_json=as_json,
-                alter=lambda wanted: client.admin.alter_topic_configs(name, wanted),
-                configs=lambda: client.admin.topic_configs(name),
-            )
+delete = delete_command(
+    'topic',
+    'NAME',
+    help='Delete topics with all their records.',
+    question='Delete {} with all records, for all groups?',
+    delete=lambda admin, name: admin.delete_topic(name),
+)
 
-    return run(command())
-
-
-@topic.command()
-@click.argument('names', nargs=-1, required=True, metavar='NAME...')
-@click.option('-y', '--yes', is_flag=True, help='Do not ask.')
-@click.option('--if-there', is_flag=True, help='Succeed when the topic does not exist.')
-@reaches_server
-def delete(server: Server, names: tuple[str, ...], yes: bool, if_there: bool) -> int:
-    """Delete topics with all their records."""
-    confirm(f'Delete {", ".join(names)} with all records, for all groups?', yes)
-
-    async def command() -> int:
-        from acklog.client import NotFound
-
-        async with server.client() as client:
-            for name in names:
-                try:
-                    await client.admin.delete_topic(name)
-                except NotFound:
-                    if not if_there:
-                        raise
-                    note(f'there is no topic {name!r}')
-                else:
-                    note(f'topic {name!r} deleted')
-        return Exit.OK
-
-    return run(command())
+for command in (config, delete):
+    topic.add_command(command)

@@ -7,6 +7,7 @@ Parsed values are remembered until anything they may depend on changes, so a loo
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from enum import IntEnum
 from typing import NamedTuple
@@ -38,12 +39,12 @@ class Synonym(NamedTuple):
     source: Source
 
 
-class Readable:
+class Readable(ABC):
     """Typed reading of configs by name. An unknown name or one of another type is a bug of the caller."""
 
+    @abstractmethod
     def config(self, name: str) -> Value:
         """The value in effect."""
-        raise NotImplementedError
 
     def integer(self, name: str) -> int:
         value = self.config(name)

@@ -1,0 +1,91 @@
+"""What topics and groups have in common on the command line: `config` and `delete`, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from acklog.cli import configs
+from acklog.cli.confirm import confirm
+from acklog.cli.connect import Server, reaches_server, run
+from acklog.cli.exit_codes import Exit
+from acklog.cli.options import yes_option
+from acklog.cli.output import note
+
+if TYPE_CHECKING:
+    from acklog.client import Admin, Config
+
+
+def config_command(
+    kind: str,
+    metavar: str,
+    *,
+    help: str,
+    epilog: str,
+    show: Callable[[Admin, str], Awaitable[Sequence[Config]]],
+    alter: Callable[[Admin, str, Mapping[str, str | None]], Awaitable[None]],
+) -> click.Command:
+    """`acklog KIND config`."""
+
+    @click.command('config', help=help, epilog=epilog)
+    @click.argument('name', metavar=metavar)
+    @configs.config_options
+    @reaches_server
+    def config(
+        server: Server,
+        name: str,
+        changes: tuple[tuple[str, str], ...],
+        unset: tuple[str, ...],
+        show_all: bool,
+        as_json: bool,
+    ) -> int:
+        async def command() -> None:
+            async with server.client() as client:
+                await configs.show_or_change(
+                    f'{kind} {name!r}',
+                    changes,
+                    unset,
+                    show_all=show_all,
+                    as_json=as_json,
+                    alter=lambda wanted: alter(client.admin, name, wanted),
+                    configs=lambda: show(client.admin, name),
+                )
+
+        return run(command())
+
+    return config
+
+
+def delete_command(
+    kind: str, metavar: str, *, help: str, question: str, delete: Callable[[Admin, str], Awaitable[None]]
+) -> click.Command:
+    """`acklog KIND delete`. `question`: with the place where the names go."""
+
+    @click.command('delete', help=help)
+    @click.argument('names', nargs=-1, required=True, metavar=f'{metavar}...')
+    @yes_option
+    @click.option('--if-there', is_flag=True, help=f'Succeed when the {kind} does not exist.')
+    @reaches_server
+    def delete_them(server: Server, names: tuple[str, ...], yes: bool, if_there: bool) -> int:
+        confirm(question.format(', '.join(names)), yes)
+
+        async def command() -> int:
+            from acklog.client.errors import NotFound
+
+            async with server.client() as client:
+                for name in names:
+                    try:
+                        await delete(client.admin, name)
+                    except NotFound:
+                        if not if_there:
+                            raise
+                        note(f'there is no {kind} {name!r}')
+                    else:
+                        note(f'{kind} {name!r} deleted')
+            return Exit.OK
+
+        return run(command())
+
+    return delete_them
