@@ -3,15 +3,19 @@ could not be written did not happen, and it stays short."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 from tests.broker.groups_world import World, settled
 
 from acklog.broker.broker import JOURNAL
+from acklog.broker.eager import turn
+from acklog.broker.journal import format as journal_format
 from acklog.broker.journal import journal as journal_module
 from acklog.broker.journal.refolds import LONGEST_MS
-from acklog.errors import Failed, Full, OutcomeUnknown
+from acklog.errors import Failed, Full, LogError, OutcomeUnknown
 
 STORAGE_ERROR = 56
 EARLIEST = {'share.auto.offset.reset': 'earliest'}
@@ -121,3 +125,70 @@ async def test_a_deleted_group_leaves_nothing(world: World) -> None:
     await world.restart()
     assert len(world.broker.deliveries) == 0
     assert world.broker.deliveries.journal.bases == {}
+
+
+async def _group_goes(world: World, topic: bytes) -> None:
+    await world.broker.deliveries.delete_group(world.catalog.groups['g'])
+
+
+async def _share_partition_goes(world: World, topic: bytes) -> None:
+    assert await world.broker.deliveries.delete_partition(world.catalog.groups['g'], topic, 0)
+
+
+async def _topic_goes(world: World, topic: bytes) -> None:
+    partition = world.broker.partition(topic, 0)
+    assert partition is not None
+    world.broker.deliveries.partition_deleted(partition)
+    await world.broker.deliveries.journal.written()
+
+
+@pytest.mark.parametrize('goes', [_group_goes, _share_partition_goes, _topic_goes])
+@pytest.mark.parametrize('while_writing', [False, True])
+async def test_what_has_ended_does_not_keep_it_long(
+    world: World, monkeypatch: pytest.MonkeyPatch, goes: Callable[..., Awaitable[None]], while_writing: bool
+) -> None:
+    """Whether or not the share partition's own events are being written when it ends."""
+    monkeypatch.setattr(journal_module, 'SLACK_BYTES', 3000)
+    gone, topic = await begun(world, 2), await world.topic('other')
+    await world.publish(topic, 80)
+    journal = world.broker.deliveries.journal
+    world.directory.trouble.delay = 20 if while_writing else 0
+    taken = asyncio.ensure_future(world.take('a', 0, (gone, 0), count=1))
+    while not taken.done() and not (while_writing and journal._writing is not None):
+        await turn()
+    assert taken.done() is not while_writing
+    await goes(world, gone)
+    await taken
+    assert all(key.topic != gone for key in journal.bases)
+    for number in range(80):
+        assert await world.take('b', number * 2, (topic, 0), count=1) == [number]
+        assert await world.sign_off('b', number * 2 + 1, topic, number) == [0, 0]
+        await settled()
+    assert journal.log.end - journal.log.start < 100
+
+
+@pytest.mark.parametrize('failing', range(6))
+@pytest.mark.parametrize('failure', [Full, Failed, OutcomeUnknown])
+async def test_a_snapshot_that_could_not_be_written_replaces_nothing(
+    world: World, monkeypatch: pytest.MonkeyPatch, failing: int, failure: type[Exception]
+) -> None:
+    """Whichever append of it fails: its mark, one of its parts, what others write meanwhile."""
+    monkeypatch.setattr(journal_module, 'TURN_BYTES', 10)
+    monkeypatch.setattr(journal_format, 'CHUNK_BYTES', 50)
+    topic = await begun(world, 30)
+    assert await world.take('a', 0, (topic, 0), count=10) == list(range(10))
+    assert await world.sign_off('a', 1, topic, 0, 2, 4) == [0, 0]
+    before = fates(world, topic, 10)
+    journal = world.broker.deliveries.journal
+    world.directory.trouble.on_demand[JOURNAL] = [*[None] * failing, failure]
+    with contextlib.suppress(LogError):
+        await journal._snapshot(next(iter(journal.bases)))
+    with contextlib.suppress(LogError):
+        await journal.log.truncate_before(min(journal.bases.values()))
+    world.directory.trouble.on_demand.clear()
+    await settled()
+    world.pass_time(LONGEST_MS)
+    await settled()
+    assert fates(world, topic, 10) == before
+    await world.restart()
+    assert fates(world, topic, 10) == before

@@ -19,13 +19,14 @@ class _Pause:
 @dataclass(slots=True)
 class Trouble:
     """What may happen to the logs of a directory. `delay`: largest number of times that other tasks run first;
-    `failure_rate`: share of appends that fail at random, with one of `failures`."""
+    `failure_rate`: share of appends that fail at random, with one of `failures`; `on_demand`: what becomes of the next
+    appends to a log (None: they go well)."""
 
     seed: int = 0
     delay: int = 0
     failure_rate: float = 0.0
     failures: tuple[type[LogError], ...] = (Full, Failed, OutcomeUnknown)
-    on_demand: dict[str, list[type[LogError]]] = field(default_factory=dict)
+    on_demand: dict[str, list[type[LogError] | None]] = field(default_factory=dict)
     random: random.Random = field(init=False)
 
     def __post_init__(self) -> None:

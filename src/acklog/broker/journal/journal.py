@@ -16,6 +16,7 @@ import asyncio
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from acklog.broker import eager
 from acklog.broker.eager import Eager
 from acklog.broker.journal import event_codec
 from acklog.broker.journal.format import Kind, ShareKey, chunks, entry, mark
@@ -49,6 +50,7 @@ class Journal:
         self._latest = -1  # when a batch was written last (ms)
         self._entries: list[bytes] = []
         self._keys: set[ShareKey] = set()
+        self._ended: set[ShareKey] = set()  # and have not begun again; until their tombstones are written
         self._turn: Promise[LogError | None] | None = None
         self._writing: Promise[LogError | None] | None = None
         self._snapshots = 0
@@ -68,11 +70,13 @@ class Journal:
 
     def begin(self, key: ShareKey, events: Sequence[Event]) -> None:
         """A new share partition, and the events that build it."""
+        self._ended.discard(key)
         self._add(key, Kind.BEGIN, event_codec.encode(events))
 
     def end(self, key: ShareKey) -> None:
         """The share partition is no more."""
         self._add(key, Kind.TOMBSTONE, b'')
+        self._ended.add(key)
         self.bases.pop(key, None)
         self.sizes.pop(key, None)
 
@@ -80,8 +84,7 @@ class Journal:
         """Wait until all that has been recorded is in the journal. Raises LogError if it is not."""
         turn = self.pending()  # first: when `hurry` returns it may be settled and gone
         self.hurry()
-        if turn is not None and (error := await turn) is not None:
-            raise error
+        await _confirmed(turn)
 
     def pending(self) -> Promise[LogError | None] | None:
         """What to await later for all that has been recorded up to now: why it is not in the journal, None if it is.
@@ -139,15 +142,16 @@ class Journal:
     def _lose(self, keys: set[ShareKey], failure: LogError) -> None:
         """Nothing of this turn counts, nor what was built on it meanwhile."""
         keys |= self._keys
-        self._entries, self._keys = [], set()
+        self._entries, self._keys, self._ended = [], set(), set()
         lost, self._turn = self._turn, None
         self.on_lost(keys)
         if lost is not None:
             lost.set_result(failure)
 
     def _note(self, position: int, keys: set[ShareKey]) -> None:
-        for key in keys:
+        for key in keys - self._ended:  # of those nothing is to be kept, or no history could ever be dropped
             self.bases.setdefault(key, position)
+        self._ended &= self._keys
         if not self._sync_due and self._durability is Durability.WRITTEN:
             self._sync_due = True
             self._timer.at(self._clock() + self._sync_ms, self._sync)
@@ -211,11 +215,15 @@ class Journal:
         number = (self.log.epoch << 40) + self._snapshots
         self._add(key, Kind.MARK, mark(number))
         marked = self.log.end  # the mark comes here or, behind a write under way, later
+        written = self.pending()
         payload = await asyncio.get_running_loop().run_in_executor(None, event_codec.encode, events)
+        await _confirmed(written)  # without its mark nobody reads a snapshot
         turn_bytes = 0
         for part in chunks(number, payload):
             if turn_bytes > TURN_BYTES:
-                await self.written()
+                written = self.pending()
+                await eager.turn()  # others have theirs, however fast the disk is
+                await _confirmed(written)
                 turn_bytes = 0
             if key not in self.bases:
                 return
@@ -225,3 +233,9 @@ class Journal:
         if key in self.bases:
             self.sizes[key] = len(payload)
             self._rebase(key, marked)
+
+
+async def _confirmed(written: Promise[LogError | None] | None) -> None:
+    """Wait for what `pending` gave. Raises LogError if it is not in the journal."""
+    if written is not None and (error := await written) is not None:
+        raise error
