@@ -25,7 +25,7 @@ TURN_S = 10.0  # in which a request that goes on above the limit has to be compl
 class Incoming:
     """`backlog`: requests that are not started yet; `bytes`: of all that are not worked off, with what they cost."""
 
-    __slots__ = ('_budget', '_buffers', '_frames', '_held', '_turn', 'backlog', 'bytes')
+    __slots__ = ('_budget', '_buffers', '_frames', '_given', '_held', '_turn', 'backlog', 'bytes')
 
     def __init__(self, listener: Listener) -> None:
         self.backlog: deque[memoryview] = deque()
@@ -33,6 +33,7 @@ class Incoming:
         self._budget = listener.budget
         self._buffers = listener.buffers
         self._frames = FrameReader(listener.limits.request_bytes, listener.buffers)
+        self._given = memoryview(b'')  # where the transport puts the next bytes
         self._held = 0  # bytes that have arrived of a large request
         self._turn: asyncio.TimerHandle | None = None  # ends going on above the limit of all requests
 
@@ -41,10 +42,12 @@ class Incoming:
     def get_buffer(self) -> memoryview:
         """Where the next bytes are to be put."""
         room = self._frames.get_buffer()
-        return room if len(room) <= RECEIVE else room[:RECEIVE]
+        self._given = room if len(room) <= RECEIVE else room[:RECEIVE]
+        return self._given
 
     def received(self, nbytes: int) -> None:
         """So many bytes are there: whole requests are in the backlog now. Raises ProtocolError."""
+        self._given.release()  # the transport still has it, and the buffer of a frame with views is not used again
         frames = self._frames.received(nbytes)
         size = 0
         for frame in frames:
@@ -112,4 +115,5 @@ class Incoming:
         """The connection is gone. Requests under way are still worked off."""
         self.drop_backlog()
         self._hold(0)
+        self._given.release()
         self._frames = FrameReader(0)

@@ -8,7 +8,7 @@ nobody looks at it any more: the interpreter itself refuses to resize a bytearra
 
 from __future__ import annotations
 
-SIZE = 1088 << 10  # bytes: a request with a batch of a megabyte, the limit of most producers
+SIZE = 1084 << 10  # bytes: a request with a batch of a megabyte, the limit of most producers
 KEPT = 8  # buffers; what the pool may hold is known, whatever clients do
 
 

@@ -126,7 +126,7 @@ class FrameReader:
 
     def _begin_large(self, arrived: memoryview, size: int) -> None:
         self._needed = size
-        pooled = self._pool.take() if self._pool is not None and size <= POOLED else None
+        pooled = self._pool.take() if self._pool is not None and LARGEST_CHUNK < size <= POOLED else None
         self._large = self._larger(max(LARGEST_CHUNK, 4 * len(arrived))) if pooled is None else memoryview(pooled)
         self._large[: len(arrived)] = arrived
         self._drop_chunk()
@@ -143,10 +143,11 @@ class FrameReader:
         return large
 
     def _larger(self, allowed: int) -> memoryview:
-        """A new buffer of at most so many bytes, and if it can take all of the frame of a size that fits the pool."""
+        """A new buffer of at most so many bytes. If it can take all of a frame that is not much smaller than those of
+        the pool, it is of their size."""
         if self._needed > allowed:
             return memoryview(bytearray(allowed))
-        poolable = self._pool is not None and self._needed <= POOLED <= allowed
+        poolable = self._pool is not None and POOLED // 2 < self._needed <= POOLED <= allowed + LARGEST_CHUNK
         return memoryview(bytearray(POOLED if poolable else self._needed))
 
     def _large_received(self) -> list[memoryview]:
