@@ -16,6 +16,8 @@ from tests.broker.groups_world import World
 
 from acklog.broker.broker import Broker
 from acklog.broker.configs import Settings
+from acklog.broker.journal import journal as journal_module
+from acklog.broker.journal.journal import SLACK_BYTES
 from acklog.log.directory import DataDirectory
 from acklog.log.faulty_files import FaultyFiles
 from acklog.log.seam import Durability
@@ -164,6 +166,29 @@ async def test_a_publish_that_waits_for_the_disk_is_not_answered_before() -> Non
     assert await world.stored(topic) == {0: b'a'}
 
 
+async def test_the_journal_is_not_shortened_before_what_replaces_its_beginning_is_on_disk(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(journal_module, 'SLACK_BYTES', 2000)
+    world, topic = await machine(SYNC_LATER)
+    for _ in range(200):
+        await world.publish_one(topic, b'x', Durability.WRITTEN)
+    await world.publish_one(topic, b'x', Durability.SYNCED)
+    assert await world.take('m', 0, (topic, 0), count=100, wait=0) == list(range(100))
+    assert await world.sign_off('m', 1, topic, 0, 1) == [0, 0]
+    await world.synced()
+    log = world.broker.deliveries.journal.log
+    before = log.start
+    for number in range(2, 100):
+        assert await world.sign_off('m', number, topic, number) == [0, 0]
+        await asyncio.sleep(0.001)
+        if log.start > before:
+            break
+    assert log.start > before
+    await world.power_loss(None)
+    assert [world.fate(topic, offset) for offset in (0, 1)] == ['done', 'done']
+
+
 class History:
     """What was answered, and so must hold."""
 
@@ -231,9 +256,13 @@ class Clients:
             self.history.for_good = set(self.history.accepted)
 
 
+@pytest.mark.parametrize('slack', [SLACK_BYTES, 500], ids=['', 'the journal is always being shortened'])
 @pytest.mark.parametrize('settings', [SYNC_ALL, SYNC_LATER], ids=['sync=all', 'sync later'])
 @pytest.mark.parametrize('seed', SEEDS)
-async def test_what_was_answered_holds_whatever_is_lost(seed: int, settings: dict[str, str]) -> None:
+async def test_what_was_answered_holds_whatever_is_lost(
+    seed: int, settings: dict[str, str], slack: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journal_module, 'SLACK_BYTES', slack)
     chance = random.Random(seed)
     world, topic = await machine(settings)
     history = History()

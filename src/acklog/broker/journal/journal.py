@@ -204,7 +204,9 @@ class Journal:
             await self._snapshot(key)
             if self.bases.get(key) == position:  # it could not be had (being folded anew): try again later
                 break
-        await self.log.truncate_before(min(self.bases.values(), default=self.log.end))
+        begin = min(self.bases.values(), default=self.log.end)
+        await self.log.flush()  # first the snapshots: what is cut off is gone at once, also by a power loss
+        await self.log.truncate_before(begin)
         await self.log.retain(self._clock(), None)
 
     async def _snapshot(self, key: ShareKey) -> None:
