@@ -28,6 +28,7 @@ from acklog.errors import Damaged, Failed, Full, LogError, OutOfOrderSequence
 from acklog.log.local import LocalLog
 from acklog.log.seam import Appended, Durability, LogConfig
 from acklog.log.sync import Syncer, Target
+from acklog.wire.record_batch import records, spans
 
 T = TypeVar('T')
 
@@ -198,6 +199,28 @@ class Machine(RuleBasedStateMachine):
             assert self.shaken
         else:
             assert found == self.values[offset:]
+
+    @rule(where=st.floats(0, 1), length=st.integers(1, 80), max_bytes=st.sampled_from([1, 300, 1 << 20]))
+    def read_up_to(self, where: float, length: int, max_bytes: int) -> None:
+        offset = self.start + round(where * (len(self.values) - self.start))
+        stop = min(offset + length, len(self.values))
+        try:
+            self.run(self._read_up_to(offset, stop, max_bytes))
+        except Damaged:
+            assert self.shaken
+
+    async def _read_up_to(self, offset: int, stop: int, max_bytes: int) -> None:
+        """Every read gives whole batches, from the one that holds the offset on, that begin below where it ends."""
+        while offset < stop:
+            data = (await self.log.read(offset, max_bytes, up_to=stop)).data
+            found = spans(data)
+            assert found[0].first <= offset <= found[0].last
+            assert found[-1].first < stop
+            assert len(found) == 1 or len(data) <= max_bytes
+            assert found[-1].position + found[-1].size == len(data)
+            values = [(record.value or b'').decode() for record in records(data)]
+            assert values == self.values[found[0].first : found[-1].last + 1]
+            offset = found[-1].last + 1
 
     @rule(where=st.floats(0, 1))
     def truncate(self, where: float) -> None:

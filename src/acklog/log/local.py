@@ -131,6 +131,8 @@ class LocalLog:
                 raise OutOfRange(offset, store.start, self._progress.written)
             if offset <= store.start:
                 return store.start
+            if offset > self._progress.on_disk and not store.sync_failed:
+                await self.flush()  # or a power loss leaves the start, and not what the producers below it had sent
             if offset == self._progress.written and not store.sync_failed:
                 self._appender.roll()
             await self._in_thread(disk.start_at, store, offset)
