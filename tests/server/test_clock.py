@@ -2,8 +2,17 @@
 
 import asyncio
 import time
+from pathlib import Path
 
-from acklog.server.clock import Clock, LoopTimer
+import pytest
+from tests.server.conftest import address_of
+from tests.server.raw import Raw
+from tests.server.traffic import SHARE_FETCH, acquired, batch, create, publish, share_fetch
+
+from acklog.broker.configs import Settings
+from acklog.server.clock import Clock, LoopTimer, MovableClock
+from acklog.server.run import Server
+from acklog.wire.acknowledgements import RELEASE
 
 
 def test_shows_wall_time_in_milliseconds():
@@ -83,3 +92,35 @@ async def test_a_call_that_asks_for_a_late_one_does_not_delay_those_between():
     await asyncio.sleep(0.04)
     assert calls == ['between']
     timer.stop()
+
+
+@pytest.mark.parametrize('behind_ms', [0, 1_000, 3_600_000, 30 * 24 * 3_600_000])
+async def test_a_start_with_the_wall_clock_behind_keeps_nobody_waiting(tmp_path: Path, behind_ms: int) -> None:
+    """A record that comes again in half a second does so, by the time that the journal knows."""
+    settings = {
+        'data': str(tmp_path / 'data'),
+        'listen': '127.0.0.1:0',
+        'http': 'off',
+        'acklog.disk.reserve.bytes': '0',
+    }
+    clock = MovableClock()
+    clock.move(behind_ms)
+    for start in range(2):
+        server = await Server.open(Settings(settings), clock=clock if start == 0 else None)
+        raw = await Raw.connect(address_of(server))
+        if start == 0:
+            await server.broker.catalog.alter_group_configs('g', lambda _: {'share.auto.offset.reset': 'earliest'})
+            topic = await create(raw, 't')
+            assert await publish(raw, 't', batch(10)) == 0
+            await raw.call(SHARE_FETCH, 1, share_fetch('g', 'm', 0, topic))
+            delivery = server.broker.deliveries.find(server.broker.catalog.groups['g'], topic.bytes, 0)
+            assert delivery is not None
+            delivery.acknowledge('m', [(0, 0, bytes([RELEASE]), clock() + 500)])
+            await server.broker.deliveries.journal.written()
+        else:
+            begun = time.monotonic()
+            answer = await raw.call(SHARE_FETCH, 1, share_fetch('g', 'n', 0, topic, wait=5000))
+            assert acquired(answer) == [(0, 0, 0)]
+            assert time.monotonic() - begun < 2.5
+        raw.close()
+        await server.close()

@@ -134,6 +134,7 @@ class Server:
         try:
             broker = await Broker.open(directory, settings, clock, timer)
             clock.not_below(broker.latest)
+            timer.moved()  # what recovery has asked for is no further away than before
             broker.node.host, broker.node.port = told
             server = cls(broker, directory, timer, settings)
             await server.listener.serve(bound)
