@@ -1,5 +1,5 @@
-"""Members at work while the journal fails at random, is late, is shortened all the time and begins anew: what was answered
-as signed off does not come again, and all else comes.
+"""Members at work while the journal fails at random, is late, is shortened all the time and begins anew: what was
+answered as signed off does not come again, and all else comes.
 
 ACKLOG_TROUBLE_SEEDS=N for more of it.
 """
@@ -37,8 +37,8 @@ class Member:
 
     async def live(self, others: list[Member], steps: int) -> None:
         self.lives += 1
-        name, epoch, held = f'm{self.number}-{self.lives}', 0, set[int]()
-        for _ in range(steps):
+        name, held = f'm{self.number}-{self.lives}', set[int]()
+        for epoch in range(steps):
             if held and self.chance.random() < 0.5:
                 some = sorted(self.chance.sample(sorted(held), self.chance.randint(1, len(held))))
                 codes = await self.world.sign_off(name, epoch, self.topic, *some)
@@ -54,7 +54,6 @@ class Member:
                     return
                 self.again |= set(got) & done
                 held |= set(got)
-            epoch += 1
             if self.chance.random() < 0.2:
                 await asyncio.sleep(0)
 
