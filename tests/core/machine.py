@@ -178,6 +178,16 @@ def gone(pair: Pair, dice: Dice) -> None:
     pair.gone(dice.pick([*pair.core.status.holders(), 'a', 'b']), dice.yes())
 
 
+def unsent(pair: Pair, dice: Dice) -> None:
+    """The answer to an acquire, mostly one whose records are still held, gets lost."""
+    if not pair.locks:
+        return acquire(pair, dice)
+    held = {entry.lock for entry in pair.model.entries.values() if entry.state is State.ACQUIRED}
+    numbers = [number for number, theirs in pair.locks.items() if theirs in held]
+    lock = dice.pick(numbers if numbers and not dice.yes(4) else list(pair.locks))
+    pair.unsent(lock, range(pair.model.end) if dice.yes() else dice.offsets(pair))
+
+
 def dead_letters(pair: Pair, dice: Dice) -> None:
     pair.dead_letters(range(dice.offsets(pair)[0], pair.model.end))
 
@@ -249,6 +259,7 @@ WEIGHTS = {
     end_transaction: 4,
     defer: 6,
     gone: 7,
+    unsent: 4,
     dead_letters: 3,
     redrive: 3,
     discard: 1,

@@ -333,15 +333,24 @@ class SharePartition:
         """A clean leave, or a new session at epoch 0: not attempted, but only as often as the limit (rules 6, 7)."""
         self.advance(now)
         for offset in self.offsets(State.ACQUIRED):
-            entry = self.entries[offset]
-            if entry.member != member:
-                continue
-            limit = self.config.attempts_limit
-            if limit is not None and entry.leaves >= limit:
-                self._failed(offset, now, None, 'member left too often')
-            else:
-                entry.leaves += 1
-                self._returned(offset)
+            if self.entries[offset].member == member:
+                self._come_back(offset, now)
+
+    def unsent(self, now: int, lock: int, offsets: Iterable[int]) -> int:
+        """The answer to that acquire never arrived: as a clean leave, of what it took and its lock still holds."""
+        self.advance(now)
+        held = [o for o in self.offsets(State.ACQUIRED) if o in offsets and self.entries[o].lock == lock]
+        for offset in held:
+            self._come_back(offset, now)
+        return len(held)
+
+    def _come_back(self, offset: int, now: int) -> None:
+        entry, limit = self.entries[offset], self.config.attempts_limit
+        if limit is not None and entry.leaves >= limit:
+            self._failed(offset, now, None, 'member left too often')
+        else:
+            entry.leaves += 1
+            self._returned(offset)
 
     # -- the server and the log --------------------------------------------------------------------------------------
 

@@ -391,6 +391,10 @@ class Pair:
         assert not self.core.status.held_by(member)
 
     @traced
+    def unsent(self, lock: int, offsets: range) -> None:
+        self.same(self.core.unsent(self.now, lock, offsets), self.model.unsent(self.now, self.locks[lock], offsets))
+
+    @traced
     def dead_letters(self, offsets: range) -> None:
         dying = [o for o in self.model.offsets(State.DYING) if o in offsets]
         self.same([o for o in self.core.status.dying() if o in offsets], dying)

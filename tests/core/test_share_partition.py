@@ -325,6 +325,27 @@ def test_a_clean_leave_is_free_but_not_for_ever() -> None:
     assert (state.status.record(0).attempts, state.status.record(0).leaves) == (1, 2)
 
 
+def test_an_answer_that_was_never_sent_is_free_but_not_for_ever() -> None:
+    state, log = partition(ShareConfig(attempts_limit=9)), plain((0, 5))
+    for _ in range(10):
+        taken = take(state, log)
+        assert taken.lock is not None
+        assert state.unsent(NOW, taken.lock, range(5)) == 5
+        assert state.unsent(NOW, taken.lock, range(5)) == 0
+        assert state.held_by('a') == [(5, 5)]
+        state.left(NOW, 'a')
+    assert (state.state_of(0).attempts, state.state_of(0).leaves) == (1, 9)
+
+
+def test_an_answer_that_was_never_sent_gives_back_nothing_of_another() -> None:
+    state, log = partition(), plain((0, 5))
+    first = take(state, log)
+    state.left(NOW, 'a')
+    assert first.lock is not None and take(state, log, member='a').ranges
+    assert state.unsent(NOW, first.lock, range(6)) == 0
+    assert state.held_by('a') == [(0, 5)]
+
+
 def test_a_restart_is_no_failure() -> None:
     state = partition(ShareConfig(lock_ms=100))
     take(state, plain((0, 3)))

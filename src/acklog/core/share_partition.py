@@ -190,11 +190,24 @@ class SharePartition:
         """A clean leave, or a new session: what it holds comes back unattempted, as often as the limit (rules 6, 7)."""
         self.advance(now)
         held = self.state.locks.held.get(member)
-        if held is None:
-            return
+        if held is not None:
+            self._come_back(held.copy(), now)
+
+    def unsent(self, now: int, lock: int, offsets: Offsets) -> int:
+        """The answer with these never reached who took them: those that acquire `lock` still holds come back as after a
+        clean leave (rule 6). Returns how many."""
+        self.advance(now)
+        held = BitMap64().union(*self.state.locks.held.values())
+        under = self.state.locks.under(lock, chosen(offsets, held))
+        if under:
+            self._come_back(under, now)
+        return len(under)
+
+    def _come_back(self, offsets: BitMap64, now: int) -> None:
+        """Unattempted, as often as the limit."""
         limit = self.config.attempts_limit
         again, spent = BitMap64(), BitMap64()
-        for leaves, group in self.state.history.leaves.classes(held.copy()):
+        for leaves, group in self.state.history.leaves.classes(offsets):
             if limit is not None and leaves >= limit:
                 spent |= group
             else:

@@ -97,6 +97,12 @@ class ShareDelivery:
             self.state.left(self.clock(), member)
             self.decided()
 
+    def unsent(self, lock: int, offsets: Offsets) -> None:
+        """The answer with what acquire `lock` took never reached its member: returned likewise."""
+        if not self.fenced:
+            self.state.unsent(self._clock(), lock, offsets)
+            self.decided()
+
     # -- operators and the log -----------------------------------------------------------------------------------------
 
     async def seek(self, target: int) -> None:

@@ -15,6 +15,7 @@ from acklog.broker.api import Caller, Refused
 from acklog.broker.deliveries.delivery import MAX_WORDS
 from acklog.broker.deliveries.polling import LONGEST_WAIT_MS, Key, Poll
 from acklog.broker.deliveries.taking import Taken
+from acklog.broker.journal.format import ShareKey
 from acklog.broker.operations import tokens
 from acklog.broker.operations.chosen import END, Operation
 from acklog.broker.operations.tokens import Token
@@ -136,6 +137,20 @@ class Members(Operation):
                         record.headers,
                         taken.until,
                     )
+
+    def unsent(self, taken: Sequence[Delivery]) -> None:
+        """The answer with these never reached their member, and that is certain: they go back at once, not counted as
+        failed, as after a clean leave. Nobody waits for it, so it need not be written when this returns."""
+        by_lock: dict[tuple[ShareKey, int], list[int]] = {}
+        for each in taken:
+            token = tokens.decode(each.lock)
+            assert token is not None
+            by_lock.setdefault((token.key, token.lock), []).append(token.offset)
+        for (key, lock), offsets in by_lock.items():
+            group = self.broker.group_by_id(key.group)
+            delivery = None if group is None else self.broker.deliveries.find(group, key.topic, key.partition)
+            if delivery is not None:
+                delivery.unsent(lock, offsets)
 
     async def acknowledge(self, caller: Caller, group: str, acks: Sequence[Ack]) -> list[AckResult]:
         """Settle records by their tokens, each for itself; one that was settled before gives the same answer."""

@@ -21,7 +21,7 @@ from starlette.routing import Route, Router
 from acklog.broker.api import Caller
 from acklog.errors import AcklogError
 from acklog.server.addresses import show_address
-from acklog.server.http.endpoint import JSON, Call, Endpoint, Raw, Stream
+from acklog.server.http.endpoint import CONNECTION, JSON, Call, Endpoint, Raw, Stream
 from acklog.server.http.hosts import Hosts
 from acklog.server.http.problems import MEDIA_TYPE, Problem, problem_of
 from acklog.server.http.reading import Disconnected, body_value, path_values, query_values, read_body
@@ -129,10 +129,12 @@ class _Path:
                 answer = await endpoint.handle(call, **arguments)
             finally:
                 watch.cancel()
-            if caller.closed:
+            if caller.closed and call.unsent is None:
                 raise Disconnected
         else:
             answer = await endpoint.handle(call, **arguments)
+        if call.unsent is not None and not scope['state'][CONNECTION].answers(call.unsent):
+            raise Disconnected
         if isinstance(answer, Stream):
             await _send_stream(answer, caller, receive, send)
         else:

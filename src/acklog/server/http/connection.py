@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import select
+from collections.abc import Callable
 from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING, cast
@@ -19,12 +21,16 @@ from uvicorn.server import ServerState
 
 from acklog.server.addresses import peer_address
 from acklog.server.http.app import App
+from acklog.server.http.endpoint import CONNECTION
 from acklog.server.http.events import Events
 from acklog.server.http.listener import HttpLimits, complaints
 from acklog.server.http.problems import MEDIA_TYPE, Problem
 
 if TYPE_CHECKING:
     from acklog.server.http.listener import HttpListener
+
+
+HUNG_UP = select.POLLHUP | select.POLLERR | getattr(select, 'POLLRDHUP', 0)  # macOS has no word for half of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +70,7 @@ class Connection(H11Protocol):
     """`ip`, `address`: of the client."""
 
     def __init__(self, listener: HttpListener, config: Config) -> None:
-        super().__init__(config, ServerState(), {})
+        super().__init__(config, ServerState(), {CONNECTION: self})
         self._listener = listener
         self._account = listener.unsent
         self._begun = monotonic()
@@ -73,6 +79,7 @@ class Connection(H11Protocol):
         self._waiting_since = 0.0  # since when it does not keep up with an answer
         self._waiting_bytes = 0  # how much there was to take then
         self._taken_at = 0.0  # when it took the last of it
+        self._unless_sent: Callable[[], None] | None = None  # to be called if the answer does not all go out
         self.unsent = 0  # bytes of answers in the socket's buffer, as they stand in the account
         self.address, self.ip = '', ''
 
@@ -80,6 +87,7 @@ class Connection(H11Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(cast(asyncio.Transport, transport))
+        self.transport.set_write_buffer_limits(0)  # so writing is paused while anything of an answer is still here
         self.address, self.ip = peer_address(transport.get_extra_info('peername'))
         reached = self._listener.admit(self)
         if reached is not None:
@@ -89,6 +97,8 @@ class Connection(H11Protocol):
             self.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        if exc is not None or self._under_way or self.flow.write_paused:
+            self._did_not_send()
         self._listener.forget(self)
         self._account.total -= self.unsent
         self.unsent = 0
@@ -110,9 +120,13 @@ class Connection(H11Protocol):
     def resume_writing(self) -> None:
         super().resume_writing()
         self.settle()
+        if not self._under_way:
+            self._unless_sent = None
 
     def on_response_complete(self) -> None:
         self._answered = monotonic()
+        if not self.flow.write_paused and not self.transport.is_closing():  # if it is, a write may have failed
+            self._unless_sent = None
         super().on_response_complete()
 
     def send_400_response(self, msg: str) -> None:
@@ -128,6 +142,29 @@ class Connection(H11Protocol):
         )
         self.transport.write(head.encode('ascii') + body)
         self.transport.close()
+
+    # -- answers that somebody has to know of --------------------------------------------------------------------------
+
+    def answers(self, unless_sent: Callable[[], None]) -> bool:
+        """An answer is about to be sent, and `unless_sent` is called if the client cannot get all of it: at once, then
+        False comes back, or when the connection is lost while a part is still here. What the operating system has
+        taken may have arrived: of that nothing is said."""
+        self._unless_sent = unless_sent
+        gone = self.transport.is_closing() or self._hung_up()
+        if gone:
+            self._did_not_send()
+        return not gone
+
+    def _hung_up(self) -> bool:
+        """What the loop has not come to read, or does not read because the client sent the next request already."""
+        poll = select.poll()
+        poll.register(self.transport.get_extra_info('socket').fileno(), HUNG_UP)
+        return bool(poll.poll(0))
+
+    def _did_not_send(self) -> None:
+        call, self._unless_sent = self._unless_sent, None
+        if call is not None and not self._listener.stopping.is_set():  # what a stopping server gave stays with them
+            call()
 
     # -- bounds --------------------------------------------------------------------------------------------------------
 

@@ -27,16 +27,19 @@ if TYPE_CHECKING:
 JSON = 'application/json'
 OCTETS = 'application/octet-stream'
 EVENTS = 'text/event-stream'
+CONNECTION = 'acklog.connection'  # in the state of an ASGI scope
 
 
 @dataclass(slots=True)
 class Call:
-    """One request. `headers`: by name in lower case; `location`: the path of what it has made."""
+    """One request. `headers`: by name in lower case; `location`: the path of what it has made; `unsent`: is called if
+    the answer certainly does not reach the client."""
 
     listener: HttpListener
     caller: Caller
     headers: Mapping[str, str]
     location: str | None = None
+    unsent: Callable[[], None] | None = None
 
     @property
     def broker(self) -> Broker:

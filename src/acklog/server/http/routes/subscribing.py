@@ -6,6 +6,7 @@ and that counts until the record is settled, the lock has run out, or somebody m
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 from msgspec import Meta, Struct
@@ -155,13 +156,16 @@ async def acquire(call: Call, group: GroupName, body: Acquisition) -> Acquired:
 
     The group is made if there is none, and the member joins it. A member that is not heard of for the group's session
     timeout is lost, and what it holds has failed: acquire, acknowledge or renew in time. It may take more before what
-    it holds is settled. When nothing is there, the answer waits up to `wait_ms` for something to come."""
+    it holds is settled. When nothing is there, the answer waits up to `wait_ms` for something to come. Who hangs up
+    before the whole answer has gone out takes nothing: the records go back, not counted as failed."""
     if call.listener.unsent.too_much:
         raise Problem(503, 'There are as many bytes of answers as acklog.queued.max.answer.bytes allows.')
     topics = list(dict.fromkeys(body.topics))
     deliveries = await call.broker.operations.acquire(
         call.caller, group, body.member, topics, body.count, body.max_bytes, body.wait_ms
     )
+    if deliveries:
+        call.unsent = partial(call.broker.operations.unsent, deliveries)
     return Acquired([_shown(delivery) for delivery in deliveries])
 
 
