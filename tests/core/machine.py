@@ -179,13 +179,14 @@ def gone(pair: Pair, dice: Dice) -> None:
 
 
 def unsent(pair: Pair, dice: Dice) -> None:
-    """The answer to an acquire, mostly one whose records are still held, gets lost."""
+    """The answer to an acquire, mostly one whose records are still held, gets lost, or has not room for all."""
     if not pair.locks:
         return acquire(pair, dice)
     held = {entry.lock for entry in pair.model.entries.values() if entry.state is State.ACQUIRED}
     numbers = [number for number, theirs in pair.locks.items() if theirs in held]
     lock = dice.pick(numbers if numbers and not dice.yes(4) else list(pair.locks))
-    pair.unsent(lock, range(pair.model.end) if dice.yes() else dice.offsets(pair))
+    offsets = range(pair.model.end) if dice.yes() else dice.offsets(pair)
+    (pair.spare if dice.yes(3) else pair.unsent)(lock, offsets)
 
 
 def dead_letters(pair: Pair, dice: Dice) -> None:

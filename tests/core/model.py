@@ -344,6 +344,14 @@ class SharePartition:
             self._come_back(offset, now)
         return len(held)
 
+    def spare(self, now: int, lock: int, offsets: Iterable[int]) -> int:
+        """There was no room for them in the answer to that acquire: as if they had not been taken."""
+        self.advance(now)
+        held = [o for o in self.offsets(State.ACQUIRED) if o in offsets and self.entries[o].lock == lock]
+        for offset in held:
+            self._returned(offset)
+        return len(held)
+
     def _come_back(self, offset: int, now: int) -> None:
         entry, limit = self.entries[offset], self.config.attempts_limit
         if limit is not None and entry.leaves >= limit:

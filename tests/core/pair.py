@@ -395,6 +395,10 @@ class Pair:
         self.same(self.core.unsent(self.now, lock, offsets), self.model.unsent(self.now, self.locks[lock], offsets))
 
     @traced
+    def spare(self, lock: int, offsets: range) -> None:
+        self.same(self.core.spare(self.now, lock, offsets), self.model.spare(self.now, self.locks[lock], offsets))
+
+    @traced
     def dead_letters(self, offsets: range) -> None:
         dying = [o for o in self.model.offsets(State.DYING) if o in offsets]
         self.same([o for o in self.core.status.dying() if o in offsets], dying)

@@ -39,3 +39,4 @@ class Return(IntEnum):
 
     LEFT = 0  # its member left
     ABORTED = 1  # so was the transaction that acknowledged it
+    SPARE = 2  # there was no room for it in the answer

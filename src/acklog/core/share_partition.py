@@ -197,11 +197,23 @@ class SharePartition:
         """The answer with these never reached who took them: those that acquire `lock` still holds come back as after a
         clean leave (rule 6). Returns how many."""
         self.advance(now)
-        held = BitMap64().union(*self.state.locks.held.values())
-        under = self.state.locks.under(lock, chosen(offsets, held))
+        under = self._under(lock, offsets)
         if under:
             self._come_back(under, now)
         return len(under)
+
+    def spare(self, now: int, lock: int, offsets: Offsets) -> int:
+        """Of what acquire `lock` took there is no room for these in the answer: those that it still holds come back as
+        if they had not been taken. Returns how many."""
+        self.advance(now)
+        under = self._under(lock, offsets)
+        if under:
+            record(self.state, ev.Returned(under, Return.SPARE))
+        return len(under)
+
+    def _under(self, lock: int, offsets: Offsets) -> BitMap64:
+        """Those that are held by that acquire."""
+        return self.state.locks.under(lock, chosen(offsets, self.state.acquired()))
 
     def _come_back(self, offsets: BitMap64, now: int) -> None:
         """Unattempted, as often as the limit."""

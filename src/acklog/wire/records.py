@@ -195,7 +195,7 @@ def _get_headers(body: bytes, position: int, end: int) -> tuple[Sequence[tuple[s
         content, position = _get_bytes(body, position, end)
         if name is None:
             raise ProtocolError('a header without a name')
-        headers.append((name.decode(), content))
+        headers.append((name.decode(errors='replace'), content))  # as Apache Kafka's own clients
     return tuple(headers), position
 
 

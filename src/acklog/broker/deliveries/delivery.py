@@ -100,7 +100,7 @@ class ShareDelivery:
     def unsent(self, lock: int, offsets: Offsets) -> None:
         """The answer with what acquire `lock` took never reached its member: returned likewise."""
         if not self.fenced:
-            self.state.unsent(self._clock(), lock, offsets)
+            self.state.unsent(self.clock(), lock, offsets)
             self.decided()
 
     # -- operators and the log -----------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from acklog.broker.eager import turn
 from acklog.broker.operations.chosen import Operation
 from acklog.broker.operations.values import GroupStatus, Holder, PartitionStatus, RecordInGroup, RecordView, Why
 from acklog.errors import LogError, OutOfRange
+from acklog.wire.compression import CompressionUnavailable
 from acklog.wire.error_code import ErrorCode
 from acklog.wire.record_batch import Record, read_header, records
 
@@ -199,7 +200,10 @@ async def _read(partition: Partition, offset: int) -> Record:
         read = await partition.log.read(offset, 1) if offset >= 0 else None
     except OutOfRange as error:
         raise Refused(ErrorCode.OFFSET_OUT_OF_RANGE, str(error)) from None
-    found = next((record for record in records(read.data) if record.offset == offset), None) if read else None
+    try:
+        found = next((record for record in records(read.data) if record.offset == offset), None) if read else None
+    except CompressionUnavailable as error:
+        raise Refused(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, str(error)) from None
     if found is None:
         raise Refused(ErrorCode.OFFSET_OUT_OF_RANGE, f'there is no record at offset {offset}')
     return found

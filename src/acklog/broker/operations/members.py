@@ -18,6 +18,7 @@ from acklog.broker.deliveries.taking import Taken
 from acklog.broker.journal.format import ShareKey
 from acklog.broker.operations import tokens
 from acklog.broker.operations.chosen import END, Operation
+from acklog.broker.operations.handing_out import Handout
 from acklog.broker.operations.tokens import Token
 from acklog.broker.operations.values import Ack, AckResult, Delivery
 from acklog.core.kinds import Ack as Kind
@@ -25,7 +26,6 @@ from acklog.core.share_session import SessionKey
 from acklog.core.tokens import Outcome, TokenAck, settle
 from acklog.errors import AcklogError, LogError
 from acklog.wire.error_code import ErrorCode
-from acklog.wire.record_batch import records
 
 if TYPE_CHECKING:
     from acklog.broker.broker import Broker
@@ -100,43 +100,28 @@ class Members(Operation):
         )
         found = await poll.run()
         members.heard(group, member)
-        taken = [
-            item for key, what in found.items() if isinstance(what, Taken) for item in self._given(group, key, what)
-        ]
-        failed = next((what for what in found.values() if not isinstance(what, Taken)), None)
-        if failed is not None and not taken:
+        handout = Handout(max_bytes)
+        failed: tuple[ErrorCode, str | None] | None = None
+        for key, what in found.items():
+            if isinstance(what, Taken):
+                self._hand_out(handout, group, key, what)
+            else:
+                failed = failed or what
+        if handout.trouble is not None and not handout.records:
+            raise handout.trouble
+        if failed is not None and not handout.records:
             raise Refused(failed[0], failed[1] or '')
-        return taken
+        return handout.records
 
     def _keys(self, topics: Sequence[str]) -> list[Key]:
         known = [topic for name in topics if (topic := self.broker.catalog.topics.get(name)) is not None]
         return [(topic.id_bytes, index) for topic in known for index in range(topic.partitions)]
 
-    def _given(self, group: str, key: Key, taken: Taken) -> Iterator[Delivery]:
-        """The records of one partition that were taken, each with its token."""
-        found = self.broker.catalog.groups.get(group)
-        delivery = None if found is None else self.broker.deliveries.find(found, *key)
-        if delivery is None:
-            return  # deleted meanwhile: nobody can settle them
-        attempts = delivery.state.status.attempts_of
-        counts = {offset: number for first, last, number in taken.ranges for offset in range(first, last + 1)}
-        for buffer in taken.buffers:
-            for record in records(buffer):
-                number = counts.get(record.offset)
-                if number is not None:
-                    yield Delivery(
-                        delivery.partition.topic_name,
-                        delivery.index,
-                        record.offset,
-                        tokens.encode(Token(delivery.key, taken.lock, record.offset)),
-                        number,
-                        attempts(record.offset),
-                        record.timestamp,
-                        record.key,
-                        record.value,
-                        record.headers,
-                        taken.until,
-                    )
+    def _hand_out(self, handout: Handout, group: str, key: Key, taken: Taken) -> None:
+        known = self.broker.catalog.groups.get(group)
+        delivery = None if known is None else self.broker.deliveries.find(known, *key)
+        if delivery is not None:  # else it was deleted meanwhile: nobody can settle them
+            handout.add(delivery, taken, self.broker.clock())
 
     def unsent(self, taken: Sequence[Delivery]) -> None:
         """The answer with these never reached their member, and that is certain: they go back at once, not counted as

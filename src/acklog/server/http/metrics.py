@@ -114,6 +114,7 @@ PAIR = (
     ('acklog_group_available_records', 'Records that may be taken now.'),
     ('acklog_group_waiting_records', 'Records that wait for a time.'),
     ('acklog_group_acquired_records', 'Records that members hold.'),
+    ('acklog_group_dying_records', 'Records whose dead letter is still to be written.'),
     ('acklog_group_dead_records', 'Dead records.'),
     ('acklog_group_oldest_unsettled_seconds', 'Age of the oldest record not settled.'),
 )
@@ -154,4 +155,4 @@ async def _groups(listener: HttpListener, caller: Caller) -> list[Metric]:
 def _values(topic: TopicLag, now: int) -> tuple[float, ...]:
     oldest = topic.oldest_unsettled_ms
     age = 0.0 if oldest is None else max(now - oldest, 0) / 1000
-    return topic.lag, topic.available, topic.waiting, topic.acquired, topic.dead, age
+    return topic.lag, topic.available, topic.waiting, topic.acquired, topic.dying, topic.dead, age

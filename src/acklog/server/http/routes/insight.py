@@ -15,7 +15,8 @@ from acklog.server.http.values import GroupName, MemberName
 class TopicLag(Struct):
     """The records of a topic, of all its partitions together, as the group has them.
 
-    `lag`: not settled. Of these `available` may be taken now, `waiting` wait for a time, `acquired` are held.
+    `lag`: not settled. Of these `available` may be taken now, `waiting` wait for a time, `acquired` are held, and of
+    `dying` ones the dead letter is still to be written.
     `oldest_unsettled_ms`: the time of the oldest that is not settled, null when all are."""
 
     topic: str
@@ -23,6 +24,7 @@ class TopicLag(Struct):
     available: int
     waiting: int
     acquired: int
+    dying: int
     dead: int
     settled: int
     oldest_unsettled_ms: int | None
@@ -55,11 +57,12 @@ def by_topic(partitions: Iterable[PartitionStatus]) -> list[TopicLag]:
     for each in partitions:
         total = topics.get(each.topic)
         if total is None:
-            total = topics[each.topic] = TopicLag(each.topic, 0, 0, 0, 0, 0, 0, None)
+            total = topics[each.topic] = TopicLag(each.topic, 0, 0, 0, 0, 0, 0, 0, None)
         total.lag += each.lag
         total.available += each.available + max(each.log_end - each.end, 0)  # and what nobody has taken yet
         total.waiting += each.waiting
         total.acquired += each.acquired + each.pending
+        total.dying += each.dying
         total.dead += each.dead
         total.settled += each.settled
         oldest = each.oldest_unsettled_ms
@@ -94,6 +97,7 @@ LAG_EXAMPLE = {
     'available': 3,
     'waiting': 1,
     'acquired': 5,
+    'dying': 0,
     'dead': 1,
     'settled': 1043,
     'oldest_unsettled_ms': 1_767_225_590_000,

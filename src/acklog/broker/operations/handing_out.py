@@ -1,0 +1,103 @@
+"""What a member without a Kafka client is given of what was taken for it: single records, unpacked, with a token each.
+
+Strategy: batches were chosen by their size as they are stored, and may unpack to a thousand times as much; so as many
+of their records are given as fit into the bytes that were asked for, one at least, and the others go back as if they
+had not been taken. A batch that cannot be unpacked has failed at this member: its records are released with why, so
+backoff and limit of attempts apply, and what else was taken is not held up by it. An offset without a record is a gap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from acklog.broker.api import Refused
+from acklog.broker.deliveries.delivery import MAX_WORDS
+from acklog.broker.deliveries.taking import Taken
+from acklog.broker.operations import tokens
+from acklog.broker.operations.tokens import Token
+from acklog.broker.operations.values import Delivery
+from acklog.core.kinds import Ack
+from acklog.core.tokens import TokenAck, settle
+from acklog.errors import AcklogError, CorruptBatch, Failed
+from acklog.wire.compression import CompressionUnavailable
+from acklog.wire.error_code import ErrorCode
+from acklog.wire.record_batch import Row, is_control, rows_of, spans
+
+if TYPE_CHECKING:
+    from acklog.broker.deliveries.delivery import ShareDelivery
+    from acklog.core.share_partition import SharePartition
+
+
+class Handout:
+    """What one acquire gives, of all partitions together. `left`: bytes that it may still have; `trouble`: what could
+    not be unpacked."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self.left = max_bytes
+        self.records: list[Delivery] = []
+        self.trouble: AcklogError | None = None
+
+    def add(self, delivery: ShareDelivery, taken: Taken, now: int) -> None:
+        """What was taken of one partition; what is not given of it is settled."""
+        rest = {offset: number for first, last, number in taken.ranges for offset in range(first, last + 1)}
+        broken: dict[int, str] = {}
+        full = False
+        for first, last, row in _rows(taken):
+            if isinstance(row, AcklogError):
+                self.trouble = self.trouble or row
+                broken.update({offset: str(row) for offset in rest if first <= offset <= last})
+            elif (number := rest.get(row[0])) is not None:
+                if full := self.left <= 0 and bool(self.records):
+                    break
+                del rest[row[0]]
+                self._give(delivery, taken, number, row)
+        gaps = [] if full else [offset for offset in rest if offset not in broken]
+        spare = [offset for offset in rest if offset not in broken] if full else []
+        acks = [TokenAck(offset, taken.lock, Ack.ACCEPT) for offset in gaps]
+        acks += [TokenAck(offset, taken.lock, Ack.RELEASE, None, words[:MAX_WORDS]) for offset, words in broken.items()]
+
+        def give_back(state: SharePartition) -> None:
+            settle(state, now, acks)
+            state.spare(now, taken.lock, spare)
+
+        if acks or spare:
+            try:
+                delivery.change(give_back)
+            except Failed:  # it is folded anew from the journal: their locks run out
+                return
+
+    def _give(self, delivery: ShareDelivery, taken: Taken, number: int, row: Row) -> None:
+        offset, timestamp, key, value, headers = row
+        self.left -= len(key or b'') + len(value or b'')
+        self.left -= sum([len(name) + len(text or b'') for name, text in headers])
+        self.records.append(
+            Delivery(
+                delivery.partition.topic_name,
+                delivery.index,
+                offset,
+                tokens.encode(Token(delivery.key, taken.lock, offset)),
+                number,
+                delivery.state.status.attempts_of(offset),
+                timestamp,
+                key,
+                value,
+                headers,
+                taken.until,
+            )
+        )
+
+
+def _rows(taken: Taken) -> Iterator[tuple[int, int, Row | AcklogError]]:
+    """(first, last, record) of each batch, or why the rest of it cannot be had."""
+    for buffer in taken.buffers:
+        for span in spans(buffer):
+            if is_control(span.attributes):
+                continue
+            try:
+                for row in rows_of(buffer, span):
+                    yield span.first, span.last, row
+            except CorruptBatch as error:
+                yield span.first, span.last, error
+            except CompressionUnavailable as error:
+                yield span.first, span.last, Refused(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, str(error))

@@ -1,0 +1,140 @@
+"""What members without a Kafka client are given of batches that are broken, unpack to very much, or lack records."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+import pytest
+from pytest import MonkeyPatch
+from tests.broker.groups_world import World
+
+from acklog.broker.api import Caller, Refused
+from acklog.broker.operations import Delivery
+from acklog.errors import CorruptBatch
+from acklog.log.seam import Durability
+from acklog.wire import compression
+from acklog.wire import record_batch as rb
+from acklog.wire.error_code import ErrorCode
+
+CALLER = Caller('10.0.0.1')
+GZIP, ZSTD = 1, 4
+
+
+@pytest.fixture
+async def world() -> AsyncIterator[World]:
+    world = await World.open({'group.share.delivery.count.limit': '3'})
+    await world.catalog.alter_group_configs('g', lambda _: {'share.auto.offset.reset': 'earliest'})
+    yield world
+    await World.close_all()
+
+
+async def take(world: World, count: int = 100, max_bytes: int = 1 << 20) -> list[Delivery]:
+    return await world.broker.operations.acquire(CALLER, 'g', 'm', ['t'], count, max_bytes)
+
+
+async def append(world: World, topic: bytes, *batches: bytes | bytearray, index: int = 0) -> None:
+    for batch in batches:
+        partition = world.broker.partition(topic, index)
+        assert partition is not None
+        await partition.append(bytearray(batch), world.now, Durability.WRITTEN)
+
+
+def batch(*values: bytes, packed: str = 'none') -> bytearray:
+    return rb.build(list(values), timestamp=1, compression=packed)
+
+
+def with_body(body: bytes, records: int, kind: int = 0) -> bytearray:
+    """A batch that has been checked on its way in, though what is inside is anything."""
+    made = rb.build([b''] * records, timestamp=1)[: rb.HEADER_SIZE] + body
+    made[8:12] = (len(made) - 12).to_bytes(4)
+    made[22] = kind
+    made[17:21] = rb._crc32c.crc32c(memoryview(made)[21:]).to_bytes(4)
+    assert rb.check(made, 1 << 20)
+    return made
+
+
+def offsets(records: Sequence[Delivery]) -> list[int]:
+    return [record.offset for record in records]
+
+
+BROKEN = {
+    'nonsense': with_body(b'\xff' * 50, 2),
+    'cut off': with_body(bytes(batch(b'a', b'b'))[rb.HEADER_SIZE : -1], 2),
+    'fewer than it says': with_body(bytes(batch(b'a'))[rb.HEADER_SIZE :], 2),
+    'no gzip': with_body(b'nonsense', 2, GZIP),
+    'no zstd': with_body(b'nonsense', 2, ZSTD),
+    'unpacks to too much': with_body(compression.compress('gzip', bytes(rb.MAX_UNPACKED + 1)), 2, GZIP),
+}
+
+
+@pytest.mark.parametrize('broken', BROKEN.values(), ids=BROKEN)
+async def test_a_broken_batch_does_not_take_others_along(world: World, broken: bytearray) -> None:
+    topic = await world.topic('t', 2)
+    await append(world, topic, batch(b'0'), broken, batch(b'3'))
+    await append(world, topic, batch(b'other'), index=1)
+    records = await take(world)
+    given = {(record.partition, record.offset) for record in records}
+    assert {(0, 0), (0, 3), (1, 0)} <= given
+    assert all(world.fate(topic, offset).startswith('acquired') for _, offset in given)
+    for offset in {1, 2} - set(offsets(records)):
+        assert world.fate(topic, offset) == 'available after 1 failure'
+
+
+async def test_what_nobody_can_unpack_dies_with_the_reason(world: World) -> None:
+    topic = await world.topic('t')
+    await append(world, topic, BROKEN['no gzip'])
+    for _ in range(4):  # together, together, and for the last time each alone
+        with pytest.raises(CorruptBatch):
+            await take(world)
+    assert await take(world) == []
+    assert [world.fate(topic, offset) for offset in (0, 1)] == ['dead after 3 failure'] * 2
+    [first, _] = (await world.broker.operations.dead(CALLER, 'g')).items
+    assert (first.attempts, first.words.partition(' data')[0]) == (3, 'gzip')
+
+
+async def test_a_compression_that_is_not_installed(world: World, monkeypatch: MonkeyPatch) -> None:
+    topic = await world.topic('t')
+    await append(world, topic, batch(b'a', packed='gzip'))
+
+    def unavailable(*_: Any) -> bytes:
+        raise compression.CompressionUnavailable('install it')
+
+    monkeypatch.setattr(compression, 'decompress', unavailable)
+    for call in (take(world), world.broker.operations.record(CALLER, 't', 0, 0)):
+        with pytest.raises(Refused) as refused:
+            await call
+        assert refused.value.code is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+
+
+@pytest.mark.parametrize('packed', ['none', 'gzip'])
+async def test_no_more_bytes_than_asked_for_unpacked(world: World, packed: str) -> None:
+    topic = await world.topic('t', 2)
+    for index in (0, 1):
+        await append(world, topic, batch(*[bytes(1000)] * 10, packed=packed), batch(b'-', packed=packed), index=index)
+    given: list[Delivery] = []
+    for _ in range(1, 30):
+        records = await take(world, max_bytes=2500)
+        assert 1 <= sum(len(record.value or b'') for record in records) <= 3500
+        assert {record.attempts for record in records} == {0}
+        given += records
+        if len(given) == 22:
+            break
+    assert number < 12
+    assert sorted((record.partition, record.offset) for record in given) == [(p, o) for p in (0, 1) for o in range(11)]
+    assert {world.fate(topic, offset) for offset in range(11)} == {'acquired m'}
+
+
+async def test_one_record_always_fits(world: World) -> None:
+    topic = await world.topic('t')
+    await append(world, topic, batch(bytes(5000), bytes(5000), packed='gzip'))
+    assert [offsets(await take(world, max_bytes=1)) for _ in range(2)] == [[0], [1]]
+
+
+async def test_an_offset_without_a_record_is_a_gap(world: World) -> None:
+    """Its batch says that there are three; two of them have the same offset."""
+    topic = await world.topic('t')
+    one, two, _ = (bytes(batch(*[b'-'] * number))[rb.HEADER_SIZE :] for number in (1, 2, 3))
+    await append(world, topic, with_body(one + two, 3))
+    assert offsets(await take(world)) == [0, 1]
+    assert world.fate(topic, 2) == 'done'
