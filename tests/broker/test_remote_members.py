@@ -11,6 +11,7 @@ from tests.broker.groups_world import World, settled
 
 from acklog.broker.api import Caller, Refused
 from acklog.broker.broker import JOURNAL
+from acklog.broker.catalog.topics import delete_topic
 from acklog.broker.journal.format import ShareKey
 from acklog.broker.operations import Ack, AckResult, Delivery, NewRecord, Operations
 from acklog.broker.operations.tokens import Token, decode, encode
@@ -238,3 +239,23 @@ def test_what_is_no_token(text: str) -> None:
     assert decode(text) is None or decode(text) == decode(encode(decode(text)))  # type: ignore[arg-type]
     token = Token(ShareKey(7, bytes(range(16)), 3), 1 << 50, 1 << 40)
     assert decode(encode(token)) == token
+
+
+@pytest.mark.parametrize('named', [['t'], ['t', 'other'], ['other', 't']])
+@pytest.mark.parametrize('published', [False, True])
+async def test_who_waits_is_told_that_a_topic_is_no_more(world: World, named: list[str], published: bool) -> None:
+    """`published`: at the same time something comes for it, which it passes on to the next if it does not take it."""
+    topic, other = await world.topic('t'), await world.topic('other')
+    poll = asyncio.ensure_future(operations(world).acquire(CALLER, 'g', 'm', named, wait_ms=60_000))
+    await settled()
+    beside = asyncio.ensure_future(operations(world).acquire(CALLER, 'g', 'n', ['other'], wait_ms=60_000))
+    await settled()
+    if published:
+        await world.publish(other, 1)
+    await delete_topic(world.broker, world.catalog.topics_by_id[topic])
+    code = await refused(poll)
+    assert code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION or (published and 'other' in named)
+    if not published or code is None:
+        await world.publish(other, 1)
+    [record] = await asyncio.wait_for(beside, 5)
+    assert record.topic == 'other'

@@ -34,7 +34,8 @@ AT_A_TIME = 100  # partitions that are looked at before others have their turn
 
 
 class Poll:
-    """One poll. `keys`: the partitions to look at now, the one whose turn it is first; `turn`: so many have had it.
+    """One poll. `keys`: the partitions to look at now, the one whose turn it is first, or Refused, and then the poll
+    is; `turn`: so many have had it.
 
     `strict`: no more than `max_records`; else the batch that reaches it is taken whole."""
 
@@ -103,9 +104,13 @@ class Poll:
 
     async def _look(self) -> None:
         """One round over the partitions."""
+        try:
+            keys = list(self.keys())
+        except Refused:
+            self._pass_on()
+            raise
         self.deliveries = []
         records, left, visited = self.max_records, min(self.max_bytes, self.caller.room()), 0
-        keys = list(self.keys())
         for key in keys if left > 0 else ():
             visited += 1
             if visited % AT_A_TIME == 0:

@@ -82,8 +82,7 @@ class Members(Operation):
             raise Refused(
                 ErrorCode.INVALID_REQUEST, f'a member takes 1 to {MOST_RECORDS} records of at least one topic'
             )
-        for topic in topics:
-            self._topic(caller, topic, 'READ')
+        self._keys(caller, topics)
         waits = min(max(wait_ms, 0), LONGEST_WAIT_MS)
         members = self.broker.groups.members
         await members.remote(caller, group, member, frozenset(topics), waits)
@@ -91,7 +90,7 @@ class Members(Operation):
             self.broker,
             caller,
             SessionKey(group, member),
-            lambda: self._turns.order(self._keys(topics)),
+            lambda: self._turns.order(self._keys(caller, topics)),
             self._turns.turn,
             max_records=count,
             max_bytes=max_bytes,
@@ -113,8 +112,9 @@ class Members(Operation):
             raise Refused(failed[0], failed[1] or '')
         return handout.records
 
-    def _keys(self, topics: Sequence[str]) -> list[Key]:
-        known = [topic for name in topics if (topic := self.broker.catalog.topics.get(name)) is not None]
+    def _keys(self, caller: Caller, topics: Sequence[str]) -> list[Key]:
+        """The partitions of all of them; Refused when one is no more, as those who wait learn at once."""
+        known = [self._topic(caller, name, 'READ') for name in topics]
         return [(topic.id_bytes, index) for topic in known for index in range(topic.partitions)]
 
     def _hand_out(self, handout: Handout, group: str, key: Key, taken: Taken) -> None:
