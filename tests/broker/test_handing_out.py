@@ -113,14 +113,12 @@ async def test_no_more_bytes_than_asked_for_unpacked(world: World, packed: str) 
     for index in (0, 1):
         await append(world, topic, batch(*[bytes(1000)] * 10, packed=packed), batch(b'-', packed=packed), index=index)
     given: list[Delivery] = []
-    for _ in range(1, 30):
+    while len(given) < 22:
         records = await take(world, max_bytes=2500)
-        assert 1 <= sum(len(record.value or b'') for record in records) <= 3500
+        assert records
+        assert sum(len(record.value or b'') for record in records) <= 3500
         assert {record.attempts for record in records} == {0}
         given += records
-        if len(given) == 22:
-            break
-    assert number < 12
     assert sorted((record.partition, record.offset) for record in given) == [(p, o) for p in (0, 1) for o in range(11)]
     assert {world.fate(topic, offset) for offset in range(11)} == {'acquired m'}
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import click
 import pytest
 
-from acklog.cli.output import as_local_time
+from acklog.cli.output import as_local_time, as_time
 from acklog.cli.times import beginning, instant_ago, instant_ahead, seconds_ago
 
 NOW = datetime(2026, 7, 1, 12, tzinfo=UTC)
@@ -25,6 +25,10 @@ NOW = datetime(2026, 7, 1, 12, tzinfo=UTC)
         ('h', None),
         ('yesterday', None),
         ('-5m', None),
+        ('1e5d', None),
+        ('1.5.5h', None),
+        ('9' * 400 + 'd', None),
+        ('\u0663h', None),
     ],
 )
 def test_seconds_ago(text: str, seconds: float | None) -> None:
@@ -52,8 +56,19 @@ def test_instants_are_the_same_both_ways() -> None:
         ('2100-01-01T00:00Z', 4_102_444_800_000),
     ):
         assert instant_ago(text) == instant_ahead(text) == instant
-    with pytest.raises(click.BadParameter, match='is not a time from now'):
-        instant_ahead('soon')
+    for text in ('soon', '', '9' * 30, '10000-01-01'):
+        with pytest.raises(click.BadParameter, match='is not a time from now'):
+            instant_ahead(text)
+    for text in ('1969-01-01', '9999w', '0001-01-02T00:00+14:00'):
+        with pytest.raises(click.BadParameter, match='before 1970'):
+            instant_ago(text)
+
+
+@pytest.mark.parametrize('instant', [253_402_300_800_000, 255_198_387_164_415, (1 << 62) - 1, (1 << 63) - 1])
+def test_times_past_the_year_9999_are_shown_as_their_number(instant: int) -> None:
+    assert as_time(instant) == as_local_time(instant) == str(instant)
+    if instant < 10**18:
+        assert instant_ahead(str(instant)) == instant
 
 
 @pytest.mark.parametrize('instant', [0, 1_782_907_200_250, 253_402_300_799_999])

@@ -78,13 +78,21 @@ def show(server: HttpServer, group: str, where: Place, as_json: bool) -> None:
     show_record(found)
 
 
+def _rate(text: str) -> float:
+    """For `type=` of click's parameter."""
+    rate = float(text)
+    if not 0.001 <= rate <= 1_000_000:
+        raise click.BadParameter(f'{text} is not 0.001 to 1000000 records a second.')
+    return rate
+
+
 @dead.command(
     epilog='Examples: acklog dead redrive billing orders/2/1042;  acklog dead redrive billing --all --rate 100'
 )
 @choosing('are dead')
 @click.option(
     '--rate',
-    type=click.FloatRange(min=0.001, max=1_000_000),
+    type=_rate,
     metavar='N',
     help='At most so many records a second.  [default: all at once]',
 )

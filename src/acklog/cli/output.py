@@ -60,25 +60,32 @@ def printable(text: str) -> str:
 
 
 def as_time(milliseconds: int) -> str:
-    """An instant as ISO 8601 in UTC, to the millisecond; '-' where there is none."""
+    """An instant as ISO 8601 in UTC, to the millisecond; '-' where there is none, its number past the year 9999."""
     if milliseconds < 0:
         return '-'
-    return _utc(milliseconds).isoformat(timespec='milliseconds').replace('+00:00', 'Z')
+    instant = _utc(milliseconds)
+    return str(milliseconds) if instant is None else instant.isoformat(timespec='milliseconds').replace('+00:00', 'Z')
 
 
 def as_local_time(milliseconds: int | None) -> str | None:
-    """An instant as ISO 8601 in this machine's time zone, with its distance from UTC; None where there is none."""
+    """An instant as ISO 8601 in this machine's time zone, with its distance from UTC; None where there is none, its
+    number past the year 9999."""
     if milliseconds is None or milliseconds < 0:
         return None
     instant = _utc(milliseconds)
+    if instant is None:
+        return str(milliseconds)
     with contextlib.suppress(OverflowError):  # past the year 9999 there: UTC then
         instant = instant.astimezone()
     return instant.isoformat(timespec='milliseconds')
 
 
-def _utc(milliseconds: int) -> datetime:
-    """Exact: a float of seconds is not, in a few thousand years."""
-    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=milliseconds)
+def _utc(milliseconds: int) -> datetime | None:
+    """Exact: a float of seconds is not, in a few thousand years. None past the year 9999."""
+    try:
+        return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=milliseconds)
+    except OverflowError:
+        return None
 
 
 def count(number: int, one: str, many: str | None = None) -> str:

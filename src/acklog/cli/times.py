@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 import click
 
 _UNITS = {'s': 1, 'm': 60, 'h': 3600, 'd': 86400, 'w': 7 * 86400}
-_AGO = re.compile(r'(\d+(?:\.\d+)?)([smhdw])')
-_MILLISECONDS = re.compile(r'\d{12,14}')
+_AGO = re.compile(r'([0-9]{1,9}(?:\.[0-9]{1,9})?)([smhdw])')
+_MILLISECONDS = re.compile(r'[0-9]{12,18}')
 
 
 METAVAR = 'earliest|latest|TIME'
@@ -40,10 +40,9 @@ def seconds_ago(text: str, now: datetime) -> float | None:
     if _MILLISECONDS.fullmatch(text):
         return now.timestamp() - int(text) / 1000
     try:
-        then = datetime.fromisoformat(text)
-    except ValueError:
+        return now.timestamp() - datetime.fromisoformat(text).timestamp()
+    except (ValueError, OverflowError):  # no time, or none in this time zone
         return None
-    return now.timestamp() - then.timestamp()
 
 
 WHEN = 'TIME'
@@ -67,4 +66,7 @@ def _instant(text: str, relative: str, sign: int) -> int:
     ago = seconds_ago(text, now)
     if ago is None:
         raise click.BadParameter(f'{text!r} is not {relative}, or a time such as 2026-07-01T12:00')
-    return round((now.timestamp() - (ago * sign if _AGO.fullmatch(text) else ago)) * 1000)
+    instant = round((now.timestamp() - (ago * sign if _AGO.fullmatch(text) else ago)) * 1000)
+    if instant < 0:
+        raise click.BadParameter(f'{text!r} is before 1970')
+    return instant
