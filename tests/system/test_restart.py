@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+import httpx
 import pytest
 from confluent_kafka import Producer
 from tests.system.clients import member, nothing_comes, publish, set_up, settle, take, values
@@ -12,6 +13,8 @@ from tests.system.clients import member, nothing_comes, publish, set_up, settle,
 from acklog.testing.stock_client import QUIET, stored_places
 
 if TYPE_CHECKING:
+    from tests.conftest import StartServer
+
     from acklog.testing.process import ServerProcess
 
 pytestmark = pytest.mark.system
@@ -102,3 +105,11 @@ def test_an_idempotent_publisher_goes_on_through_kills_without_loss_or_repeat(se
     assert not failed
     assert len(set(places)) == 3000
     assert stored_places(server.address, name) == set(places)
+
+
+def test_a_server_is_found_again_at_both_of_its_ports(start_server: StartServer) -> None:
+    server = start_server(http='127.0.0.1:0')
+    before = server.address, server.http
+    server.restart()
+    assert (server.address, server.http) == before
+    assert httpx.get(f'{server.http}/health/ready').status_code == 200

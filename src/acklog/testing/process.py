@@ -1,7 +1,7 @@
 """A real server in a process of its own, that can be killed and started again at the same place.
 
 Strategy: the server is started as anybody starts it, `python -m acklog serve`, on a free port. It is ready when it has
-said so on stdout; from then on it keeps the port that it got, so that clients find it again after `kill` and `start`.
+said so on stdout; from then on it keeps the ports that it got, so that clients find it again after `kill` and `start`.
 Its stderr goes to a file beside the data directory, over all its lives, for whoever wants to know why. A traceback in
 it is a bug of the server, whatever the test says: `stop` and `tracebacks` tell.
 """
@@ -175,6 +175,8 @@ class ServerProcess:
             what = 'did not get ready in time' if line is None else f'said {line!r}' if line else 'ended at once'
             raise ServerFailed(f'the server {what}\n{self.last_words()}')
         self.version, self.port, self.http = ready[1], int(ready[3]), ready[4] or ''
+        if self.http:
+            self.settings['http'] = self.http.removeprefix('http://')
 
 
 def _close(stream: IO[str] | None) -> None:
