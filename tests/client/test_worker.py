@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import re
 import signal
 import subprocess
 import sys
@@ -39,6 +41,56 @@ async def until(condition: object, seconds: float = 10.0) -> None:
 
 async def lag(client: acklog.Client) -> int:
     return sum(part.lag or 0 for part in await client.admin.lag('billing'))
+
+
+@pytest.mark.parametrize(('begin', 'taken'), [('earliest', [b'old', b'new']), ('latest', [b'new']), (None, [b'new'])])
+async def test_where_a_new_group_begins(acklog_server: LocalServer, begin: str | None, taken: list[bytes]) -> None:
+    seen: list[bytes | None] = []
+    joined = asyncio.Event()
+
+    @acklog.worker('billing', ['orders'], begin=begin)
+    async def charge(record: acklog.Received) -> None:
+        seen.append(record.value)
+
+    async with acklog.connect(acklog_server.address) as client:
+        await client.admin.create_topic('orders', partitions=1)
+        await client.publish('orders', b'old')
+        serving = asyncio.create_task(charge.serve(client))
+        while not joined.is_set():
+            with contextlib.suppress(acklog.AcklogError):
+                if await client.admin.lag('billing') or begin == 'earliest':
+                    joined.set()
+            await asyncio.sleep(0.05)
+        await client.publish('orders', b'new')
+        await until(lambda: b'new' in seen)
+        charge.stop()
+        await serving
+    assert seen == taken
+
+
+async def test_a_group_that_exists_goes_on_wherever_a_member_would_begin(acklog_server: LocalServer) -> None:
+    async with acklog.connect(acklog_server.address) as client:
+        await client.admin.create_topic('orders', partitions=1)
+        await client.publish('orders', b'old')
+        async with client.subscribe('billing', ['orders'], begin='latest') as subscription:
+            assert await subscription.poll(0.3) == []
+        async with client.subscribe('billing', ['orders'], begin='earliest') as subscription:
+            assert await subscription.poll(0.3) == []
+        assert [c.value for c in await client.admin.group_configs('billing') if c.is_set] == ['latest']
+
+
+async def test_a_call_that_fails_is_logged_with_the_place_of_its_record(
+    acklog_server: LocalServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    @acklog.worker('billing', ['orders'], backoff=[60])
+    async def charge(record: acklog.Received) -> None:
+        raise OSError('the bank is closed')
+
+    async with at_work(charge, acklog_server, b'x'):
+        await until(lambda: caplog.messages)
+    assert re.fullmatch(
+        r'orders/0/0 failed \(delivery 1\), handed back, to come again in (5|6)\d\.\d s', caplog.messages[0]
+    )
 
 
 async def test_accepts_rejects_and_releases_with_a_growing_delay(acklog_server: LocalServer) -> None:

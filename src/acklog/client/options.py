@@ -31,3 +31,4 @@ class SubscriptionOptions(TypedDict, total=False):
     ahead: bool | None
     renew: bool
     grace: float | None
+    begin: str | None

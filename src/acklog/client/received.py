@@ -52,6 +52,11 @@ class Received(NamedTuple):
     deliveries: int
     holder: Holder | None = None
 
+    @property
+    def place(self) -> str:
+        """Where it is, as the command line names records: orders/2/1042."""
+        return f'{self.topic}/{self.partition}/{self.offset}'
+
     def accept(self) -> None:
         """It is done: it is never delivered to this group again."""
         self._held().accept(self)
@@ -74,7 +79,7 @@ class Received(NamedTuple):
         return self.holder
 
     def __repr__(self) -> str:
-        return f'<record {self.topic}[{self.partition}] offset {self.offset}, delivery {self.deliveries}>'
+        return f'<record {self.place}, delivery {self.deliveries}>'
 
 
 class Sorted(NamedTuple):

@@ -21,6 +21,8 @@ from collections import deque
 from collections.abc import AsyncIterator, Iterable, Sequence
 from types import TracebackType
 
+from acklog.client.admin import Admin
+from acklog.client.beginning import begin_new_group
 from acklog.client.calls import SHARE_FETCH
 from acklog.client.cluster import ANY_NODE, Cluster
 from acklog.client.connection import ACKLOG_FEATURE
@@ -50,7 +52,8 @@ class Subscription:
     polls; `ahead`: fetch the next records while the ones taken are worked on (None: where they are taken by `async
     for`); `renew`: renew the locks of what is held, for as long as it is held; `grace`: seconds that it may be without
     a connection and keeps what it holds (None: 10 where the server knows of it, which only acklog does; another number
-    raises Unsupported elsewhere).
+    raises Unsupported elsewhere); `begin`: where the group begins if it does not exist yet, 'earliest' or 'latest'
+    (None: as its configs say, 'latest' unless set).
     """
 
     def __init__(
@@ -67,6 +70,7 @@ class Subscription:
         ahead: bool | None = None,
         renew: bool = True,
         grace: float | None = None,
+        begin: str | None = None,
     ) -> None:
         self.group, self.topics = group, list(topics)
         self._cluster = cluster
@@ -75,7 +79,7 @@ class Subscription:
         self.ahead = ahead
         self._max_records = max_records
         self._max_unsettled = sys.maxsize if max_unsettled is None else max_unsettled
-        self._grace = grace
+        self._grace, self._begin = grace, begin
         self._membership = Membership(cluster, group, topics)
         self._places = Places(cluster)
         self._holding = Holding(tell_after)
@@ -110,6 +114,8 @@ class Subscription:
             raise Unsupported(
                 f'the server at {connection.address} is not acklog: it gives no grace to lost connections'
             )
+        if self._begin is not None:
+            await begin_new_group(Admin(self._cluster), self.group, self._begin)
         await self._membership.join()
         if self._renewal is not None:
             self._renewal.start()

@@ -50,8 +50,8 @@ class Worker:
 
     `concurrency`: calls at the same time, 1 or more; a function that is not a coroutine runs in a thread. `backoff`:
     seconds until a record whose call failed comes again, by its deliveries, the last one for all further ones, each a
-    tenth more or less; None: the group's own. `drain`: seconds that calls have to end when it stops. Records are held
-    for as long as their call runs.
+    tenth more or less; None: the group's own. `drain`: seconds that calls have to end when it stops. `begin`: where the
+    group begins if it does not exist yet, as for `Subscription`. Records are held for as long as their call runs.
     """
 
     def __init__(
@@ -63,6 +63,7 @@ class Worker:
         concurrency: int = 10,
         backoff: Sequence[float] | None = BACKOFF,
         drain: float = 30.0,
+        begin: str | None = None,
     ) -> None:
         if concurrency < 1:
             raise ValueError(f'a worker needs a concurrency of 1 or more, not {concurrency}')
@@ -70,6 +71,7 @@ class Worker:
             raise ValueError(f'a backoff is some seconds, 0 or more each, not {backoff!r}')
         self.handler, self.group, self.topics = handler, group, list(topics)
         self.concurrency, self.backoff, self.drain = concurrency, backoff, drain
+        self.begin = begin
         self._running: set[asyncio.Task[None]] = set()
         self._stop: asyncio.Event | None = None
         self._threads: ThreadPoolExecutor | None = None
@@ -93,7 +95,9 @@ class Worker:
         """Work until `stop`, or until this is cancelled; then finish what is running. Raises Unsupported where the
         server cannot release after a time and a backoff was asked for, and what `Subscription.poll` raises."""
         self._stop = asyncio.Event()
-        subscription = client.subscribe(self.group, self.topics, max_records=self.concurrency, strict=True)
+        subscription = client.subscribe(
+            self.group, self.topics, max_records=self.concurrency, strict=True, begin=self.begin
+        )
         try:
             async with subscription:
                 self._check_backoff(subscription)
@@ -168,8 +172,13 @@ class Worker:
         except Reject as reject:
             record.reject(reason=reject.reason if subscription.knows_times else '')
         except Exception as error:  # whatever the user's function raises: the record comes again
-            logger.warning('%r failed and comes again', record, exc_info=error)
-            self._release(subscription, record, error)
+            after = self._delay(subscription, record)
+            when = '' if after is None else f', to come again in {after:.1f} s'
+            logger.warning(
+                '%s failed (delivery %d), handed back%s', record.place, record.deliveries, when, exc_info=error
+            )
+            words = f'{type(error).__name__}: {error}'[:MOST_WORDS] if subscription.knows_times else ''
+            record.release(after=after, reason=words)
         else:
             record.accept()
 
@@ -183,15 +192,12 @@ class Worker:
         if result is not None:
             await result
 
-    def _release(self, subscription: Subscription, record: Received, error: Exception) -> None:
-        if not subscription.knows_times:
-            record.release()
-            return
-        after = None
-        if self.backoff is not None:
-            after = self.backoff[min(record.deliveries, len(self.backoff)) - 1]
-            after *= random.uniform(1 - JITTER, 1 + JITTER)
-        record.release(after=after, reason=f'{type(error).__name__}: {error}'[:MOST_WORDS])
+    def _delay(self, subscription: Subscription, record: Received) -> float | None:
+        """Seconds until the record is to come again; None where the group's backoff says, or nobody can."""
+        if self.backoff is None or not subscription.knows_times:
+            return None
+        seconds = self.backoff[min(record.deliveries, len(self.backoff)) - 1]
+        return seconds * random.uniform(1 - JITTER, 1 + JITTER)
 
 
 def worker(
@@ -201,11 +207,12 @@ def worker(
     concurrency: int = 10,
     backoff: Sequence[float] | None = BACKOFF,
     drain: float = 30.0,
+    begin: str | None = None,
 ) -> Callable[[Handler], Worker]:
     """Make a `Worker` of a function, with these options of it."""
 
     def decorate(handler: Handler) -> Worker:
         names = [topics] if isinstance(topics, str) else topics
-        return Worker(handler, group, names, concurrency=concurrency, backoff=backoff, drain=drain)
+        return Worker(handler, group, names, concurrency=concurrency, backoff=backoff, drain=drain, begin=begin)
 
     return decorate
