@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 import acklog
 
@@ -30,3 +34,19 @@ def test_wrong_options_are_refused() -> None:
         done = demo(*options)
         assert done.returncode == 2
         assert options[0] in done.stderr
+
+
+@pytest.mark.system
+@pytest.mark.parametrize(('number', 'code'), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_demo_that_is_ended_leaves_nothing_behind(tmp_path: Path, number: int, code: int) -> None:
+    environment = {**os.environ, 'TMPDIR': str(tmp_path)}
+    command = [sys.executable, '-m', 'acklog', 'demo', '--records', '5000']
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True) as process:
+        assert process.stdout is not None
+        while 'publishers publish' not in process.stdout.readline():
+            pass
+        process.send_signal(number)
+        process.stdout.read()
+    assert process.returncode == code
+    assert list(tmp_path.iterdir()) == []
+    assert subprocess.run(['pgrep', '-f', str(tmp_path)], stdout=subprocess.DEVNULL, check=False).returncode == 1

@@ -1,17 +1,20 @@
 """`acklog demo`: the main job on this machine, with free ports and a temporary directory; nothing stays behind.
 
 Exit codes: 0 when every record was signed off, none lost and none delivered again after its accept; 1 when not; 2 when
-it could not be run, with the reason and the cure on stderr; 130 after Ctrl-C.
+it could not be run, with the reason and the cure on stderr; 130 after Ctrl-C, 143 after SIGTERM.
 """
 
 from __future__ import annotations
 
 import argparse
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from types import FrameType
+from typing import NoReturn
 
 from acklog.testing.load import Plan
 from acklog.testing.process import ServerFailed, ServerProcess
@@ -29,6 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _cannot(f'acklog demo: {error}')
     folder = Path(tempfile.mkdtemp(prefix='acklog-demo-'))
     keep = bool(options.keep)
+    before = signal.signal(signal.SIGTERM, _terminate)
     try:
         return _run(options, folder)
     except ServerFailed as error:
@@ -37,10 +41,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     finally:
+        signal.signal(signal.SIGTERM, before)
         if keep:
             sys.stderr.write(f'kept: {folder}\n')
         else:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _terminate(number: int, _: FrameType | None) -> NoReturn:
+    """SIGTERM as Ctrl-C: what was started is ended, and the directory is removed."""
+    sys.exit(128 + number)
 
 
 def _run(options: argparse.Namespace, folder: Path) -> int:
