@@ -130,7 +130,8 @@ class OutOfRange(LogError):
     """The offset is not in the log; `start` and `end` say what is."""
 
     def __init__(self, offset: int, start: int, end: int) -> None:
-        super().__init__(f'offset {offset} is not in the log, which holds {start} up to, not including, {end}')
+        what = f'holds {start} to {end - 1}' if start < end else f'is empty and goes on at {end}'
+        super().__init__(f'offset {offset} is not in the log, which {what}')
         self.offset, self.start, self.end = offset, start, end
 
 

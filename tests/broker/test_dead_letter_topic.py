@@ -246,7 +246,7 @@ async def test_what_cannot_be_written_stays_owed_and_says_why(world: World) -> N
     assert world.fate(topic, 0) == 'dying'
     [status] = (await world.broker.operations.status(CALLER, 'g')).partitions
     assert (status.dying, status.dead, status.start, status.lag, status.dying_reason) == (1, 0, 0, 1, missing)
-    why = f'1 records are dead when their dead letters are written, which cannot be done: {missing}'
+    why = f'1 record is dead when the dead letters are written, which cannot be done: {missing}'
     assert await world.broker.operations.why(CALLER, 'g') == [Why('orders', 0, 'dying', why)]
     await dead_letter_topic(world)  # at once, without waiting for the next try
     assert await offsets(world) == [0]

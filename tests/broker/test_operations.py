@@ -120,7 +120,7 @@ async def test_why_a_group_gets_nothing(world: World) -> None:
     detail = '2 records are in the hands of members, and there is nothing else'
     assert await why(CALLER, 'g') == [Why('t', 0, 'held', detail, until, ['a'])]
     await acknowledge(world, topic, (0, 1, RELEASE, None))
-    assert await why(CALLER, 'g') == [Why('t', 0, 'waiting', 'all 2 records that are left wait', world.now + 10_000)]
+    assert await why(CALLER, 'g') == [Why('t', 0, 'waiting', '2 records are left, waiting', world.now + 10_000)]
     world.pass_time(10_000)
     assert await why(CALLER, 'g') == [Why('t', 0, 'something', 'up to 2 records can be taken now')]
     await operations(world).pause(CALLER, 'g', 'lunch')

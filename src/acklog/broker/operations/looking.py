@@ -153,24 +153,28 @@ class Looking(Operation):
         reason = state.why_nothing(delivery.log_end)
         if reason in ('limit', 'held') and counts.dying == status.in_flight:
             trouble = self.broker.dead_letters.reason(delivery)
-            detail = f'{counts.dying} records are dead when their dead letters are written'
+            detail = f'{_records(counts.dying)} dead when the dead letters are written'
             return Why(*place, 'dying', detail if trouble is None else f'{detail}, which cannot be done: {trouble}')
         if reason == 'limit':
-            detail = f'{status.in_flight} records are in flight; share.partition.max.record.locks allows no more'
+            detail = f'{_records(status.in_flight)} in flight; share.partition.max.record.locks allows no more'
             return Why(*place, 'limit', detail, *_held(delivery))
         if reason == 'held':
-            waiting = f', {counts.waiting} wait' if counts.waiting else ''
-            detail = f'{status.in_flight} records are in the hands of members{waiting}, and there is nothing else'
+            waiting = f', {counts.waiting} waiting' if counts.waiting else ''
+            detail = f'{_records(status.in_flight)} in the hands of members{waiting}, and there is nothing else'
             return Why(*place, 'held', detail, *_held(delivery))
         if reason == 'waiting':
-            return Why(*place, 'waiting', f'all {counts.waiting} records that are left wait', status.next_due())
+            return Why(*place, 'waiting', f'{_records(counts.waiting)} left, waiting', status.next_due())
         if reason == 'nothing new' and log.visible_end > delivery.log_end:
             detail = f'what follows offset {delivery.log_end} belongs to a transaction that is open'
             return Why(*place, 'isolation', detail)
         if reason == 'nothing new':
             return Why(*place, 'nothing new', 'everything up to the end of the log is settled')
         left = counts.available + delivery.log_end - state.end
-        return Why(*place, 'something', f'up to {left} records can be taken now')
+        return Why(*place, 'something', f'up to {left} {"record" if left == 1 else "records"} can be taken now')
+
+
+def _records(number: int) -> str:
+    return '1 record is' if number == 1 else f'{number} records are'
 
 
 def _held(delivery: ShareDelivery) -> tuple[int | None, list[str]]:
