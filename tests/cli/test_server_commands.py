@@ -90,7 +90,7 @@ def test_publish_subscribe_lag_delete(shared: Shared, name: str) -> None:
     assert (code, out) == (0, '')
     assert err.startswith(f'3 records published to {name} in ')
     code, out, err = run('subscribe', name, name, '--max', '2')
-    assert (code, out) == (0, f'{name}[0]@0  k: one\n{name}[0]@1  two\n')
+    assert (code, out) == (0, f'{name}/0/0  k: one\n{name}/0/1  two\n')
     assert err.splitlines() == [
         f"group '{name}' is new: it begins at the earliest record (share.auto.offset.reset=earliest)",
         '2 records: 2 accepted',
@@ -115,6 +115,39 @@ def test_publish_subscribe_lag_delete(shared: Shared, name: str) -> None:
     assert run('group', 'lag', name)[0] == 4
 
 
+def test_headers_and_a_time_to_deliver_at(shared: Shared, name: str) -> None:
+    def run(*arguments: str, stdin: str = '') -> tuple[int, str, str]:
+        return acklog(*arguments, bootstrap=shared.address, stdin=stdin)
+
+    run('topic', 'create', name, '-p', '1', '-c', 'acklog.deliver.at.enable=true')
+    assert run('publish', name, '-H', 'kind=first', '-H', 'trace=', stdin='now')[0] == 0
+    assert run('publish', name, '--deliver-at', '2h', '-H', 'kind=second', stdin='later')[0] == 0
+    assert run('publish', name, '--deliver-at', '2020-01-01', stdin='long due')[0] == 0
+    code, out, _ = run('subscribe', name, name, '--json', '--idle', '1')
+    first, second = (json.loads(line) for line in out.splitlines())
+    assert (code, first['value'], second['value']) == (0, 'now', 'long due')
+    assert first['headers'] == [{'name': 'kind', 'value': 'first'}, {'name': 'trace', 'value': ''}]
+    [due] = {each['name'] for each in second['headers']}
+    assert due == 'acklog-deliver-at'
+
+
+def test_a_topic_that_delivers_at_once_is_said_to_be_one(shared: Shared, name: str) -> None:
+    acklog('topic', 'create', name, bootstrap=shared.address)
+    ran = acklog('publish', name, '--deliver-at', '2h', stdin='x', bootstrap=shared.address)
+    said = f"acklog: topic '{name}' delivers at once; acklog.deliver.at.enable=true lets records wait\n"
+    assert ran == (6, '', said)
+
+
+@pytest.mark.parametrize('ask', [[], ['--ask']])
+def test_idle_ends_when_nothing_has_come_for_so_long(shared: Shared, name: str, ask: list[str]) -> None:
+    acklog('topic', 'create', name, '-p', '1', bootstrap=shared.address)
+    acklog('publish', name, stdin='one\ntwo\n', bootstrap=shared.address)
+    run = ('subscribe', name, name, '--idle', '1', *ask)
+    ran = acklog(*run, bootstrap=shared.address, stdin='a\na\n')
+    assert (ran.code, ran.out) == (0, f'{name}/0/0  one\n{name}/0/1  two\n')
+    assert acklog(*run, bootstrap=shared.address) == (0, '', '0 records: 0 accepted\n')
+
+
 def test_ask(shared: Shared, name: str) -> None:
     acklog('topic', 'create', name, '-p', '1', bootstrap=shared.address)
     acklog('publish', name, stdin='one\ntwo\nthree\n', bootstrap=shared.address)
@@ -132,7 +165,7 @@ def test_the_end_of_input_ends_asking_and_gives_the_record_back(shared: Shared, 
     acklog('publish', name, stdin='one\n', bootstrap=shared.address)
     assert '0 records: 0 accepted' in acklog('subscribe', name, name, '--ask', bootstrap=shared.address).err
     again = acklog('subscribe', name, name, '-n', '1', bootstrap=shared.address)
-    assert again.out == f'{name}[0]@0 (delivery 2)  one\n'
+    assert again.out == f'{name}/0/0 (delivery 2)  one\n'
 
 
 def test_where_a_new_group_begins(shared: Shared, name: str) -> None:
@@ -149,7 +182,7 @@ def test_where_a_new_group_begins(shared: Shared, name: str) -> None:
     time.sleep(0.5)
     acklog('publish', name, stdin='new\n', bootstrap=shared.address)
     out, _ = process.communicate(timeout=20)
-    assert (process.returncode, out.decode()) == (0, f'{name}[0]@1  new\n')
+    assert (process.returncode, out.decode()) == (0, f'{name}/0/1  new\n')
 
 
 @pytest.mark.parametrize(('number', 'code'), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -160,7 +193,7 @@ def test_a_subscriber_that_is_ended_goes_quietly_and_gives_back_what_it_holds(
     acklog('publish', name, stdin='one\n', bootstrap=shared.address)
     process = start('subscribe', name, name, bootstrap=shared.address)
     assert process.stdout is not None
-    assert process.stdout.readline() == f'{name}[0]@0  one\n'.encode()
+    assert process.stdout.readline() == f'{name}/0/0  one\n'.encode()
     ran = end(process, number)
     assert (ran.code, ran.out) == (code, '')
     assert 'Traceback' not in ran.err

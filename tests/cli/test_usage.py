@@ -133,7 +133,9 @@ def test_a_server_that_is_not_there_is_one_line_and_code_3() -> None:
         for arguments in (['topic', 'list'], ['publish', 't'], ['subscribe', 'g', 't']):
             ran = acklog_process(*arguments, bootstrap=address, stdin=b'x\n')
             assert (ran.code, ran.out) == (3, '')
-            assert ran.err == f'acklog: no server answers at {address}: the connection was refused\n'
+            why = f'no server answers at {address}: the connection was refused'
+            cure = '"acklog serve" starts one; -b or ACKLOG_BOOTSTRAP for one elsewhere'
+            assert ran.err == f'acklog: {why} ({cure})\n'
 
 
 def test_bootstrap_by_option_before_or_behind_the_command_wins_over_the_environment() -> None:
@@ -147,8 +149,9 @@ def test_no_http_api_there_is_one_line_and_code_3(command: str) -> None:
     with socket.socket() as taken:
         taken.bind(('127.0.0.1', 0))
         address = f'http://127.0.0.1:{taken.getsockname()[1]}'
-        said = f'acklog: no server answers at {address}: the connection was refused\n'
-        assert run(*command.split(), http=address) == (3, '', said)
+        why = f'no server answers at {address}: the connection was refused'
+        cure = '"acklog serve" starts one; --http or ACKLOG_API for one elsewhere'
+        assert run(*command.split(), http=address) == (3, '', f'acklog: {why} ({cure})\n')
 
 
 def test_the_address_of_http_by_option_before_or_behind_the_command_wins_over_the_environment() -> None:

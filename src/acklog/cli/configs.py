@@ -25,7 +25,9 @@ def config_options(command: F) -> F:
         click.option(
             '--unset', multiple=True, metavar='NAME', help='Take this config back to its default (repeatable).'
         ),
-        click.option('--all', 'show_all', is_flag=True, help='Show the defaults too, and what each config means.'),
+        click.option(
+            '--all', 'show_all', is_flag=True, help='Show the defaults too; with --json also what each means.'
+        ),
         click.option('--json', 'as_json', is_flag=True, help='One JSON document; all configs with their sources.'),
     )
     for option in reversed(options):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ import click
 
 from acklog.cli.exit_codes import Exit
 from acklog.cli.options import gathered, own_or_root, timeout_option
+from acklog.errors import AcklogError
 
 if TYPE_CHECKING:
     from acklog.client import Client
@@ -40,6 +41,19 @@ def _server(bootstrap: str, timeout: float) -> Server:
     return Server(own_or_root('bootstrap', bootstrap), timeout)
 
 
+@contextlib.contextmanager
+def with_cure(names_another: str) -> Iterator[None]:
+    """Where no server answers, say what starts one and which option and variable name another."""
+    try:
+        yield
+    except AcklogError as error:
+        from acklog.client.errors import Unreachable
+
+        if not isinstance(error, Unreachable):
+            raise
+        raise Unreachable(f'{error} ("acklog serve" starts one; {names_another} for one elsewhere)') from None
+
+
 reaches_server = gathered(
     'server',
     _server,
@@ -54,6 +68,7 @@ reaches_server = gathered(
         help='Address of the server, or several of them.',
     ),
     timeout_option,
+    within=lambda: with_cure('-b or ACKLOG_BOOTSTRAP'),
 )
 
 

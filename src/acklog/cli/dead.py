@@ -35,13 +35,13 @@ def list_(server: HttpServer, listing: Listing) -> None:
         [
             name_of(item),
             as_local_time(item['died_ms']),
-            _why(item['reason'], item['words']),
             item['attempts'],
             item['member'],
+            _why(item['reason'], item['words']),
         ]
         for item in items
     ]
-    show_table(['RECORD', 'DIED', 'WHY', 'FAILED ATTEMPTS', 'LAST MEMBER'], rows, none='nothing is dead')
+    show_table(['RECORD', 'DIED', 'FAILED', 'LAST MEMBER', 'WHY'], rows, none='nothing is dead')
 
 
 def _why(reason: str | None, words: str | None) -> str:

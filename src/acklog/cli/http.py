@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from acklog.cli.confirm import confirm
+from acklog.cli.connect import with_cure
 from acklog.cli.options import dry_run_option, gathered, json_option, own_or_root, timeout_option, yes_option
 from acklog.cli.output import count, note, show_json
 
@@ -54,6 +55,7 @@ reaches_http = gathered(
         help="Address of the server's HTTP API.",
     ),
     timeout_option,
+    within=lambda: with_cure('--http or ACKLOG_API'),
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar
 
 import click
@@ -31,8 +32,14 @@ timeout_option = click.option(
 )
 
 
-def gathered(argument: str, make: Callable[..., Any], *options: Option) -> Callable[[F], F]:
-    """Give a command these options, and in place of their values one argument, which `make` makes of them."""
+def gathered(
+    argument: str,
+    make: Callable[..., Any],
+    *options: Option,
+    within: Callable[[], AbstractContextManager[Any]] = nullcontext,
+) -> Callable[[F], F]:
+    """Give a command these options, and in place of their values one argument, which `make` makes of them. It runs
+    inside of `within`."""
 
     def bare() -> None: ...
 
@@ -44,7 +51,8 @@ def gathered(argument: str, make: Callable[..., Any], *options: Option) -> Calla
     def give(command: F) -> F:
         def wrapped(**values: Any) -> Any:
             own = {name: values.pop(name) for name in names}
-            return command(**values, **{argument: make(**own)})
+            with within():
+                return command(**values, **{argument: make(**own)})
 
         wrapped.__name__, wrapped.__doc__ = command.__name__, command.__doc__
         wrapped.__click_params__ = [*getattr(command, '__click_params__', []), *params]  # type: ignore[attr-defined]

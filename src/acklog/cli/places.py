@@ -1,7 +1,6 @@
 """Records as people name them: `orders`, `orders/2`, `orders/2/1042`, `orders/2/1000-1099`, `orders/2/3,5,9-12`.
 
-What `acklog` prints can be given back: tables name a record `orders/2/1042`, and `orders[2]@1042`, as `subscribe`
-prints it, is understood too.
+What `acklog` prints can be given back. `orders[2]@1042`, as other tools for Kafka write it, is understood too.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ NAMING = (
     'orders/2/3,5,9-12.'
 )
 
-_SUBSCRIBED = re.compile(r'([^/\[\]]+)\[(\d+)\](?:@(.+))?')
+_BRACKETS = re.compile(r'([^/\[\]]+)\[(\d+)\](?:@(.+))?')
 _RANGE = re.compile(r'(\d*)-(\d*)')
 _NUMBER = re.compile(r'\d{1,18}')
 
@@ -38,7 +37,7 @@ ALL = Place(None)
 
 def place(text: str) -> Place:
     """For `type=` of click's parameters: a place with or without partition and offsets."""
-    match = _SUBSCRIBED.fullmatch(text)
+    match = _BRACKETS.fullmatch(text)
     topic, partition, offsets = match.groups() if match else (*text.split('/', 2), None, None)[:3]
     if not topic:
         raise click.BadParameter(f'{text!r} is not {METAVAR}')

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
 
+from acklog.cli.assignments import METAVAR as NAME_AND_VALUE
+from acklog.cli.assignments import assignment
 from acklog.cli.connect import Server, reaches_server, run
 from acklog.cli.exit_codes import Exit
 from acklog.cli.lines import chunks_of_lines
 from acklog.cli.output import count, note
+from acklog.cli.times import instants_ahead
 
 if TYPE_CHECKING:
     from acklog.client import Producer, Published
@@ -38,10 +43,27 @@ class Pace:
 
 @click.command(
     epilog='Examples: seq 1000 | acklog publish numbers;  '
-    'echo "user-7:signed up" | acklog publish events --key-separator :',
+    'echo "user-7:signed up" | acklog publish events --key-separator :;  '
+    'echo "call back" | acklog publish reminders --deliver-at 10m',
 )
 @click.argument('topic')
 @click.option('-k', '--key-separator', metavar='TEXT', help='What stands between key and value in each line.')
+@click.option(
+    '-H',
+    '--header',
+    'headers',
+    multiple=True,
+    type=assignment,
+    metavar=NAME_AND_VALUE,
+    help='A header of each record (repeatable).',
+)
+@click.option(
+    '--deliver-at',
+    type=instants_ahead,
+    metavar='TIME',
+    help='Not before this time, or so long after it is published: 90s, 15m, 2h, 7d. '
+    'For topics with acklog.deliver.at.enable=true.',
+)
 @click.option('-r', '--rate', type=click.FloatRange(min=0, min_open=True), help='At most so many records per second.')
 @click.option(
     '-a',
@@ -64,6 +86,8 @@ def publish(
     server: Server,
     topic: str,
     key_separator: str | None,
+    headers: tuple[tuple[str, str], ...],
+    deliver_at: Callable[[], int] | None,
     rate: float | None,
     acks: Acks,
     compression: str,
@@ -78,7 +102,24 @@ def publish(
     if key_separator == '':
         raise click.BadParameter('it must not be empty', param_hint='--key-separator')
     separator = key_separator.encode() if key_separator is not None else None
-    return run(_publish(server, topic, separator, Pace(rate) if rate else None, acks, compression, quiet))
+    alike = Alike(separator, [(name, value.encode()) for name, value in headers], deliver_at)
+    return run(_publish(server, topic, alike, Pace(rate) if rate else None, acks, compression, quiet))
+
+
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """What all records of a run have in common."""
+
+    separator: bytes | None
+    headers: list[tuple[str, bytes | None]]
+    deliver_at: Callable[[], int] | None
+
+    def split(self, line: bytes) -> tuple[bytes | None, bytes]:
+        """Key and value of a line."""
+        if self.separator is None:
+            return None, line
+        key, found, value = line.partition(self.separator)
+        return (key, value) if found else (None, line)
 
 
 class Tally:
@@ -106,7 +147,7 @@ class Tally:
 
 
 async def _publish(
-    server: Server, topic: str, separator: bytes | None, pace: Pace | None, acks: Acks, compression: str, quiet: bool
+    server: Server, topic: str, alike: Alike, pace: Pace | None, acks: Acks, compression: str, quiet: bool
 ) -> int:
     from acklog.client import NotFound, Unreachable
     from acklog.errors import AcklogError
@@ -117,7 +158,7 @@ async def _publish(
             server.client() as client,
             client.producer(acks=acks, compression=compression, patience=max(30.0, server.timeout)) as producer,
         ):
-            await _send_lines(producer, topic, separator, pace, tally)
+            await _send_lines(producer, topic, alike, pace, tally)
     except NotFound as error:
         if tally.sent:
             raise
@@ -136,19 +177,13 @@ async def _publish(
     return Exit.OK
 
 
-async def _send_lines(producer: Producer, topic: str, separator: bytes | None, pace: Pace | None, tally: Tally) -> None:
+async def _send_lines(producer: Producer, topic: str, alike: Alike, pace: Pace | None, tally: Tally) -> None:
     async for lines in chunks_of_lines():
         for line in lines:
-            key, value = _split(line, separator)
+            key, value = alike.split(line)
             if pace is not None:
                 await pace.wait()
-            future = await producer.send(topic, value, key=key)
+            due = alike.deliver_at() if alike.deliver_at else None
+            future = await producer.send(topic, value, key=key, headers=alike.headers, deliver_at=due)
             tally.sent += 1
             future.add_done_callback(tally.settled)
-
-
-def _split(line: bytes, separator: bytes | None) -> tuple[bytes | None, bytes]:
-    if separator is None:
-        return None, line
-    key, found, value = line.partition(separator)
-    return (key, value) if found else (None, line)

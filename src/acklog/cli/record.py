@@ -13,6 +13,8 @@ from acklog.cli.output import as_local_time, as_time, printable, show_json, show
 from acklog.cli.places import Place, name_of, record_place
 from acklog.cli.records import field, text
 
+NOT_COUNTED = ('done', 'not taken')  # states in which nothing is known of deliveries, not any more or not yet
+
 
 @click.group()
 def record() -> None:
@@ -45,13 +47,12 @@ def show(server: HttpServer, where: Place, only_value: bool, as_json: bool) -> N
     show_record(found)
     click.echo()
     show_table(
-        ['GROUP', 'STATE', 'DELIVERIES', 'FAILED ATTEMPTS', 'MEMBER', 'UNTIL', 'WHY'],
+        ['GROUP', 'STATE', 'DELIVERIES', 'FAILED', 'MEMBER', 'UNTIL', 'WHY'],
         [
             [
                 each['group'],
                 each['state'],
-                each['deliveries'],
-                each['attempts'],
+                *([None, None] if each['state'] in NOT_COUNTED else [each['deliveries'], each['attempts']]),
                 each['member'],
                 as_local_time(_until(each)),
                 ': '.join(part for part in (each['reason'], each['words']) if part) or None,

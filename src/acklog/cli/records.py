@@ -13,10 +13,9 @@ if TYPE_CHECKING:
 
 def as_text(record: Received) -> str:
     """One line: where it is, when, how often it was delivered if more than once, key and value."""
-    place = f'{record.topic}[{record.partition}]@{record.offset}'
     again = f' (delivery {record.deliveries})' if record.deliveries > 1 else ''
     key = f'{text(record.key)}: ' if record.key is not None else ''
-    return f'{place}{again}  {key}{text(record.value)}'
+    return f'{record.place}{again}  {key}{text(record.value)}'
 
 
 def text(data: bytes | None) -> str:

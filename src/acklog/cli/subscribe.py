@@ -23,7 +23,7 @@ from acklog.cli.times import METAVAR, beginning
 if TYPE_CHECKING:
     from acklog.client import Client, Received, Subscription
 
-RESET = 'share.auto.offset.reset'
+WAIT = 0.5  # seconds of a poll
 
 _ANSWERS = {'a': 'accept', 'r': 'release', 'j': 'reject', 'q': 'quit'}
 _QUESTION = '[a]ccept, [r]elease (deliver again), re[j]ect (give up), [q]uit? '
@@ -31,7 +31,7 @@ _QUESTION = '[a]ccept, [r]elease (deliver again), re[j]ect (give up), [q]uit? '
 
 @click.command(
     epilog='Examples: acklog subscribe billing orders;  acklog subscribe billing orders --max 10 --json;  '
-    'acklog subscribe audit orders payments --from 2h',
+    'acklog subscribe audit orders payments --from 2h;  acklog subscribe nightly orders --idle 5',
 )
 @click.argument('group')
 @click.argument('topics', nargs=-1, required=True, metavar='TOPIC...')
@@ -40,6 +40,12 @@ _QUESTION = '[a]ccept, [r]elease (deliver again), re[j]ect (give up), [q]uit? '
 )
 @click.option('--ask', 'mode', flag_value='ask', help='Ask for each record: accept, release or reject it.')
 @click.option('-n', '--max', 'most', type=click.IntRange(min=1), help='End after so many records.')
+@click.option(
+    '--idle',
+    type=click.FloatRange(min=0.1, max=86_400),
+    metavar='SECONDS',
+    help='End when nothing has come for so long.',
+)
 @click.option(
     '--from',
     'begin',
@@ -55,6 +61,7 @@ def subscribe(
     topics: tuple[str, ...],
     mode: str,
     most: int | None,
+    idle: float | None,
     begin: str | None,
     json_lines: bool,
 ) -> int:
@@ -63,7 +70,7 @@ def subscribe(
     A group that does not exist is made, and begins at the earliest record. All subscribers of a group share the records
     between them: start another one, or end one with Ctrl-C, whenever you like.
     """
-    return run(_subscribe(server, group, topics, mode == 'ask', most, begin, json_lines))
+    return run(_subscribe(server, group, topics, mode == 'ask', most, idle, begin, json_lines))
 
 
 async def _subscribe(
@@ -72,6 +79,7 @@ async def _subscribe(
     topics: tuple[str, ...],
     ask: bool,
     most: int | None,
+    idle: float | None,
     begin: str | None,
     json_lines: bool,
 ) -> int:
@@ -86,9 +94,9 @@ async def _subscribe(
         try:
             async with subscription:
                 if ask:
-                    await _ask_each(subscription, taken, json_lines)
+                    await _ask_each(subscription, taken, idle, json_lines)
                 else:
-                    await _accept_each(subscription, taken, json_lines)
+                    await _accept_each(subscription, taken, idle, json_lines)
         finally:
             if not json_lines or taken.count:
                 note(taken.summary())
@@ -97,12 +105,13 @@ async def _subscribe(
 
 async def _begin(client: Client, group: str, begin: str | None) -> None:
     """Make a new group begin where it should; say what was done."""
-    if await client.admin.group_exists(group):
+    from acklog.client.beginning import RESET, begin_new_group
+
+    where = begin or 'earliest'
+    if not await begin_new_group(client.admin, group, where):
         if begin is not None:
             note(f'group {group!r} has begun already: --from is for new groups and changes nothing here')
         return
-    where = begin or 'earliest'
-    await client.admin.alter_group_configs(group, {RESET: where})
     note(f'group {group!r} is new: it begins at {_words(where)} ({RESET}={where})')
 
 
@@ -139,19 +148,25 @@ class Taken:
         return f'{count(self.count, "record")}: {", ".join(parts)}'
 
 
-async def _accept_each(subscription: Subscription, taken: Taken, json_lines: bool) -> None:
+async def _accept_each(subscription: Subscription, taken: Taken, idle: float | None, json_lines: bool) -> None:
     while wanted := taken.left(500):
-        for record in (await subscription.poll(max_records=wanted))[:wanted]:
+        records = await subscription.poll(idle or WAIT, max_records=wanted)
+        if idle and not records:
+            return
+        for record in records[:wanted]:
             _show(record, json_lines)
             taken.add('accept')
             subscription.accept(record)
         sys.stdout.flush()
 
 
-async def _ask_each(subscription: Subscription, taken: Taken, json_lines: bool) -> None:
+async def _ask_each(subscription: Subscription, taken: Taken, idle: float | None, json_lines: bool) -> None:
     answers = _answers()
     while taken.left(1):
-        for record in (await subscription.poll(max_records=1))[:1]:
+        records = await subscription.poll(idle or WAIT, max_records=1)
+        if idle and not records:
+            return
+        for record in records[:1]:
             _show(record, json_lines)
             sys.stdout.flush()
             async with _kept(subscription, record):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 
 import click
 
@@ -56,6 +58,12 @@ def instant_ago(text: str) -> int:
 def instant_ahead(text: str) -> int:
     """A time, or how long it is to it (`2h`), in ms since 1970. For `type=` of click's parameters."""
     return _instant(text, 'a time from now such as 90s, 15m, 2h, 7d', -1)
+
+
+def instants_ahead(text: str) -> Callable[[], int]:
+    """As `instant_ahead`, asked again and again: `2h` is counted from each call. For `type=` of click's parameters."""
+    instant_ahead(text)  # says at once what is wrong with it
+    return partial(instant_ahead, text)
 
 
 def _instant(text: str, relative: str, sign: int) -> int:

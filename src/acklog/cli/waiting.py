@@ -32,7 +32,7 @@ def list_(server: HttpServer, listing: Listing) -> None:
         show_json(items)
         return
     rows = [[name_of(item), as_local_time(item['due_ms']), item['attempts']] for item in items]
-    show_table(['RECORD', 'DUE', 'FAILED ATTEMPTS'], rows, none='nothing waits')
+    show_table(['RECORD', 'DUE', 'FAILED'], rows, none='nothing waits')
 
 
 @waiting.command(
