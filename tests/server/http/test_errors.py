@@ -33,7 +33,10 @@ def test_no_such_method(api: httpx.Client) -> None:
         (b'{"name": 7}', [{'pointer': '/name', 'detail': 'Expected `str`, got `int`'}]),
         (b'{"name": ""}', [{'pointer': '/name', 'detail': 'Expected `str` of length >= 1'}]),
         (b'{}', [{'pointer': '/name', 'detail': 'missing'}]),
-        (b'{"name": "a", "partitons": 3}', [{'pointer': '/partitons', 'detail': 'unknown'}]),
+        (
+            b'{"name": "a", "partitons": 3}',
+            [{'pointer': '/partitons', 'detail': 'unknown; known are: name, partitions, configs, dry_run'}],
+        ),
         (b'{"name": "a", "partitions": 0}', [{'pointer': '/partitions', 'detail': 'Expected `int` >= 1'}]),
         (
             b'{"name": "a", "configs": {"retention.ms": 5}}',

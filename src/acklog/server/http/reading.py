@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl, unquote
 
 import msgspec
 
+from acklog.server.http.allowed import known_fields, known_values
 from acklog.server.http.endpoint import JSON, OCTETS, Endpoint
 from acklog.server.http.problems import Problem
 
@@ -63,7 +64,7 @@ def query_values(endpoint: Endpoint, query: bytes) -> Any:
     try:
         values = msgspec.convert(texts, endpoint.query, strict=False)
     except msgspec.ValidationError as error:
-        words, pointer = _placed(str(error))
+        words, pointer = _placed(str(error), endpoint.query)
         raise _wrong_parameter(pointer.lstrip('/'), words) from None
     for name in texts:
         if getattr(values, name) is None:  # what is not there is left out, not called null
@@ -127,7 +128,7 @@ def body_value(endpoint: Endpoint, headers: Mapping[str, str], body: bytes) -> A
     try:
         return _decoded(body, endpoint.body)
     except msgspec.ValidationError as error:
-        words, pointer = _placed(str(error))
+        words, pointer = _placed(str(error), endpoint.body)
         shown = pointer or 'the body'
         raise Problem(400, f'{shown}: {words}', faults=[{'pointer': pointer, 'detail': words}]) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -154,13 +155,17 @@ def _with_whole_numbers(value: Any) -> Any:
     return value
 
 
-def _placed(message: str) -> tuple[str, str]:
-    """(words, JSON pointer) of what msgspec says; the pointer names the field that is missing or unknown too."""
+def _placed(message: str, kind: Any) -> tuple[str, str]:
+    """(words, JSON pointer) of what msgspec says about a `kind`; the pointer names the field that is missing or unknown
+    too, and the words say what is known instead."""
     match = _PLACE.match(message)
     assert match is not None
     words, place = match['words'], match['place'] or '$'
     steps = [name or index for name, index in _STEP.findall(place.removeprefix('key in ')[1:])]
     if (named := _FIELD.match(words)) is not None:
+        known = ', '.join(known_fields(kind, steps)) or 'none'
+        words = 'missing' if 'missing' in named[1] else f'unknown; known are: {known}'
         steps.append(named[2])
-        words = 'missing' if 'missing' in named[1] else 'unknown'
+    elif words.startswith('Invalid enum value'):
+        words += f', not one of: {", ".join(known_values(kind, steps))}'
     return words, ''.join(f'/{step.replace("~", "~0").replace("/", "~1")}' for step in steps)
