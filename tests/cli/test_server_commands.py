@@ -75,6 +75,9 @@ def test_configs(shared: Shared, name: str, kind: str, setting: str) -> None:
     assert (configs[setting]['value'], configs[setting]['is_set']) == ('20000', True)
     assert run(kind, 'config', name, '--unset', setting)[0] == 0
     assert setting in run(kind, 'config', name, '--all')[1]
+    code, out, err = run(kind, 'config', name, '--unset', setting[:-1])
+    assert (code, out) == (2, '')
+    assert f"there is no config '{setting[:-1]}'; did you mean {setting}?" in err
     code, out, err = run(kind, 'config', name, f'{setting}=soon')
     assert (code, out) == (1, '')
     assert setting in err

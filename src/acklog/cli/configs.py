@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -38,7 +38,7 @@ def config_options(command: F) -> F:
 async def show_or_change(
     subject: str,
     changes: Sequence[tuple[str, str]],
-    unset: Iterable[str],
+    unset: Sequence[str],
     *,
     show_all: bool,
     as_json: bool,
@@ -48,12 +48,24 @@ async def show_or_change(
     """Make the changes, if any; then show the configs (only when asked for, if there were changes)."""
     wanted: dict[str, str | None] = {**dict(changes), **dict.fromkeys(unset)}
     if wanted:
+        if unset:
+            _check_names(unset, {config.name for config in await configs()})
         await alter(wanted)
         done = ', '.join(f'{name}={value}' if value is not None else f'{name} unset' for name, value in wanted.items())
         note(f'{subject}: {done}')
         if not (show_all or as_json):
             return
     show(await configs(), subject, show_all=show_all, as_json=as_json)
+
+
+def _check_names(names: Sequence[str], known: Set[str]) -> None:
+    """The server, as Kafka, takes back any name to its default: without this a misspelt one would seem to be done."""
+    for name in names:
+        if name not in known:
+            from difflib import get_close_matches
+
+            near = get_close_matches(name, known)
+            raise click.UsageError(f'there is no config {name!r}' + (f'; did you mean {near[0]}?' if near else ''))
 
 
 def show(configs: Sequence[Config], subject: str, *, show_all: bool, as_json: bool) -> None:

@@ -6,6 +6,12 @@ import sys
 
 import click
 
+from acklog.errors import AcklogError
+
+
+class Declined(AcklogError):
+    """The person said no."""
+
 
 def confirm(question: str, yes: bool) -> None:
     """Go on if the person agrees or `yes` was given; else end. Where nobody can be asked, say that --yes is needed."""
@@ -13,4 +19,5 @@ def confirm(question: str, yes: bool) -> None:
         return
     if not sys.stdin.isatty():
         raise click.UsageError(f'{question} Nobody can be asked here: say --yes.')
-    click.confirm(question, abort=True, err=True)
+    if not click.confirm(question, err=True):
+        raise Declined('nothing was changed')

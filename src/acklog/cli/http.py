@@ -78,8 +78,8 @@ def listed(server: HttpServer, path: str, limit: int, **query: Any) -> list[dict
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a command does to records, in words: `verb` for the question ('Discard 3 dead records of billing?'), `done`
-    for the report ('3 dead records of billing discarded'), `noun` what they are, `owner` whose.
+    """What a command does to records, in words: `verb` and `how` for the question ('Move 3 dead records of billing to
+    noon?'), `done` for the report ('3 dead records of billing moved to noon'), `noun` what they are, `owner` whose.
 
     `always_ask`: not only where more is changed than the offsets that were named."""
 
@@ -87,7 +87,12 @@ class Change:
     done: str
     noun: str
     owner: str
+    how: str = ''
     always_ask: bool = False
+
+    def question(self, records: int) -> str:
+        """What the person is asked."""
+        return f'{self.verb} {count(records, self.noun)} of {self.owner}{self.how}?'
 
     def report(self, records: int, *, dry_run: bool = False) -> str:
         """What was done, or would be."""
@@ -116,7 +121,7 @@ def change(server: HttpServer, what: Change, requests: Iterable[Request], how: H
     if not (how.yes or how.dry_run) and (what.always_ask or not named):
         number, _ = _ask(client, wanted, what, dry_run=True)
         if number:
-            confirm(f'{what.verb} {count(number, what.noun)} of {what.owner}?', how.yes)
+            confirm(what.question(number), how.yes)
     number, pending = _ask(client, wanted, what, dry_run=how.dry_run)
     if how.as_json:
         show_json({'records': number, 'pending': pending, 'dry_run': how.dry_run})

@@ -81,7 +81,7 @@ def move(
 
     Records that were published for later, and whose time has not come. Asks, unless each offset is named."""
     time = as_local_time(due)
-    what = Change(f'Move to {time}', f'moved to {time}', NOUN, _owner(places, group))
+    what = Change('Move', f'moved to {time}', NOUN, _owner(places, group), how=f' to {time}')
     requests = _requests('move', places, group, due_ms=due)
     change(server, what, requests, how)
 

@@ -50,7 +50,7 @@ def now(
 
     Asks, unless each offset is named."""
     requests = choice.requests('waiting', 'now')
-    what = Change('Deliver now', 'made due now', NOUN, choice.group)
+    what = Change('Deliver', 'made due now', NOUN, choice.group, how=' now')
     change(server, what, requests, how)
 
 
@@ -74,7 +74,8 @@ def move(
 
     Asks, unless each offset is named."""
     requests = choice.requests('waiting', 'move', due_ms=due)
-    what = Change(f'Move to {as_local_time(due)}', f'moved to {as_local_time(due)}', NOUN, choice.group)
+    to = f' to {as_local_time(due)}'
+    what = Change('Move', f'moved{to}', NOUN, choice.group, how=to)
     change(server, what, requests, how)
 
 
