@@ -25,7 +25,7 @@ def test_a_missing_stock_client_is_named_with_the_cure() -> None:
     done = demo(without_packages=True)
     assert done.returncode == 2
     assert done.stdout == ''
-    assert "pip install 'acklog[demo]'" in done.stderr
+    assert "pip install 'confluent-kafka>=2.16'" in done.stderr
     assert 'Traceback' not in done.stderr
 
 

@@ -12,9 +12,7 @@ if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Message
     from confluent_kafka.admin import AdminClient
 
-CURE = (
-    "it needs the stock client: install it with `pip install 'acklog[demo]'`, or `pip install 'confluent-kafka>=2.16'`"
-)
+CURE = "it needs the stock client: `pip install 'confluent-kafka>=2.16'`"
 RECORD_DIGITS = 19
 
 # The client's own lines about lost connections would drown the report: the servers here are killed on purpose.
