@@ -17,6 +17,8 @@ from acklog.server.config import environment_name
 if TYPE_CHECKING:
     from tests.conftest import Shared
 
+    from acklog.testing.process import ServerProcess
+
 pytestmark = pytest.mark.system
 
 
@@ -149,6 +151,18 @@ def test_idle_ends_when_nothing_has_come_for_so_long(shared: Shared, name: str, 
     ran = acklog(*run, bootstrap=shared.address, stdin='a\na\n')
     assert (ran.code, ran.out) == (0, f'{name}/0/0  one\n{name}/0/1  two\n')
     assert acklog(*run, bootstrap=shared.address) == (0, '', '0 records: 0 accepted\n')
+
+
+def test_idle_is_a_failure_where_nothing_came_because_no_server_answers(server: ServerProcess) -> None:
+    acklog('topic', 'create', 't', bootstrap=server.address)
+    process = start('subscribe', 'g', 't', '--idle', '3', bootstrap=server.address)
+    assert process.stderr is not None
+    process.stderr.readline()  # that the group is new
+    until('the group has begun', lambda: acklog('group', 'lag', 'g', bootstrap=server.address).code == 0)
+    server.kill()
+    out, err = process.communicate(timeout=20)
+    assert (process.returncode, out) == (3, b'')
+    assert err.decode().splitlines()[-1].startswith(f'acklog: no server answers at {server.address}')
 
 
 def test_ask(shared: Shared, name: str) -> None:

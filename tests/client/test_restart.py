@@ -51,6 +51,35 @@ def _with_unknown(futures: list[asyncio.Future[object]]) -> list[int]:
     return [number if found[number] != -1 else -1 for number in range(len(found))]
 
 
+async def said(caplog: pytest.LogCaptureFixture, count: int) -> None:
+    for _ in range(400):
+        if len(caplog.messages) >= count:
+            return
+        await asyncio.sleep(0.05)
+    raise AssertionError(caplog.messages)
+
+
+async def test_that_no_server_answers_and_that_one_does_again_is_a_warning_each(
+    server: ServerProcess, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with Client(server.address) as client:
+        await client.admin.create_topic('t', partitions=1)
+        await client.admin.alter_group_configs('g', {'share.heartbeat.interval.ms': '1000'})
+        async with client.subscribe('g', ['t']) as subscription:
+            await asyncio.to_thread(server.kill)
+            polling = asyncio.create_task(subscription.poll(30))
+            await said(caplog, 1)
+            await asyncio.sleep(2)  # no second one of the same
+            await asyncio.to_thread(server.start)
+            await said(caplog, 2)
+            await publish(client, 't', b'x')
+            assert [record.value for record in await polling] == [b'x']
+    assert caplog.messages == [
+        f"group 'g': no server answers at {server.address}: the connection was refused; trying again",
+        "group 'g': the server answers again",
+    ]
+
+
 async def test_a_subscription_keeps_what_it_holds(server: ServerProcess) -> None:
     async with Client(server.address) as client:
         await client.admin.create_topic('t', partitions=1)

@@ -93,10 +93,10 @@ async def _subscribe(
         taken = Taken(most)
         try:
             async with subscription:
-                if ask:
-                    await _ask_each(subscription, taken, idle, json_lines)
-                else:
-                    await _accept_each(subscription, taken, idle, json_lines)
+                take = _ask_each if ask else _accept_each
+                await take(subscription, taken, idle, json_lines)
+                if idle is not None:
+                    await client.topic_exists(topics[0])  # raises where nothing came because no server answers
         finally:
             if not json_lines or taken.count:
                 note(taken.summary())

@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import os
 import socket
 from typing import Any, TypeVar
 
@@ -257,4 +258,6 @@ def _words(error: Exception) -> str:
         return 'the connection was refused'
     if isinstance(error, socket.gaierror):
         return f'the name is not known ({error.strerror})'
+    if isinstance(error, OSError) and error.errno is not None:
+        return os.strerror(error.errno)
     return str(error) or type(error).__name__

@@ -5,11 +5,14 @@ alive, and their answers bring a changed assignment. Heartbeats have a connectio
 coordinator. After "unknown member" or "fenced" the member joins again; while the coordinator is being looked for or
 does not answer it tries again. Until it has its first assignment it asks more often than it must, because Apache
 Kafka gives it only with a later heartbeat. Any other error ends the membership and is raised by whoever uses it.
+That no server answers is a warning, once, and so is that one does again: a subscriber waits for it as long as it takes,
+and whoever looks at one that gets nothing should know why.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import uuid
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -21,6 +24,8 @@ from acklog.client.errors import PASSING, TimedOut, error_code, refusal
 from acklog.client.retry import Backoff
 from acklog.errors import AcklogError
 from acklog.wire.error_code import ErrorCode
+
+logger = logging.getLogger('acklog.client')
 
 JOIN, LEAVE = 0, -1  # member epochs that say so
 
@@ -75,6 +80,7 @@ class Membership:
 
     async def _keep(self) -> None:
         backoff, eager = Backoff(), Backoff()
+        silent = False
         while True:
             if self.assignment:
                 await asyncio.sleep(self._interval)
@@ -84,7 +90,13 @@ class Membership:
                 while not await self._beat():
                     await backoff.wait()
                 backoff.reset()
-            except PASSING:
+                if silent:
+                    silent = False
+                    logger.warning('group %r: the server answers again', self.group)
+            except PASSING as error:
+                if not silent and not isinstance(error, Disconnected):  # which is mostly over at the next try
+                    silent = True
+                    logger.warning('group %r: %s; trying again', self.group, error)
                 self._cluster.forget_coordinator(self.group)
                 await backoff.wait()
             except AcklogError as error:
