@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 
 import acklog
 
-ORDERS, REMINDERS = 'orders', 'reminders'
+ORDERS, REMINDERS = 'shop-orders', 'shop-reminders'
 CHARGING, MAILING = 'charging', 'mailing'
 ATTEMPTS = 4
 

@@ -75,9 +75,9 @@ async def tell(client: acklog.Client, http: str, pace: Pace, say: Callable[[str]
             say(f'{place} is dead after {dead["attempts"]} attempts: {dead["words"]}')
 
         payments.understands_commas = True  # somebody mends it, and then:
-        say(f'{await asyncio.to_thread(redrive, http)} order is redriven')
+        say(f'redriven: {await asyncio.to_thread(redrive, http)}')
         await pace.until(lambda: POISON.number in payments.charged)
-        say(f'and charged: {payments.charged[POISON.number]}')
+        say(f'charged: {payments.charged[POISON.number]}')
 
         await pace.until(lambda: len(mailed) == len(records))
         early = sum(mailed[number] < due[number] for number in mailed)

@@ -168,7 +168,7 @@ class Looking(Operation):
             detail = f'what follows offset {delivery.log_end} belongs to a transaction that is open'
             return Why(*place, 'isolation', detail)
         if reason == 'nothing new':
-            return Why(*place, 'nothing new', 'everything up to the end of the log is settled')
+            return Why(*place, 'nothing new', "all up to the log's end is settled")
         left = counts.available + delivery.log_end - state.end
         return Why(*place, 'something', f'up to {left} {"record" if left == 1 else "records"} can be taken now')
 
