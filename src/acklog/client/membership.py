@@ -20,7 +20,7 @@ from typing import Any
 
 from acklog.client.calls import SHARE_GROUP_HEARTBEAT, Cold
 from acklog.client.cluster import Cluster
-from acklog.client.errors import PASSING, TimedOut, error_code, refusal
+from acklog.client.errors import PASSING, Disconnected, TimedOut, error_code, refusal
 from acklog.client.retry import Backoff
 from acklog.errors import AcklogError
 from acklog.wire.error_code import ErrorCode
