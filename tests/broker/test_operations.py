@@ -83,13 +83,13 @@ async def test_where_the_records_of_a_group_are(world: World) -> None:
     await acknowledge(world, topic, (3, 3, RELEASE, 0), (5, 5, ACCEPT, None))
     [status] = (await operations(world).status(CALLER, 'g')).partitions
     assert (status.topic, status.partition, status.start, status.end, status.log_end) == ('t', 0, 2, 6, 10)
-    counts = (status.counts().available, status.acquired, status.waiting, status.dead, status.settled, status.lag)
+    counts = (status.available, status.acquired, status.waiting, status.dead, status.settled, status.lag)
     assert counts == (1, 1, 1, 1, 3, 7)
     assert (status.next_due, status.oldest_unsettled_ms) == (now + 5000, now - 1000)
     assert status.holders == [Holder('a', 1, now - 1000, now + 29_000)]
     world.pass_time(5000)
     [status] = (await operations(world).status(CALLER, 'g')).partitions
-    assert (status.counts().available, status.waiting, status.next_due) == (2, 0, None)
+    assert (status.available, status.waiting, status.next_due) == (2, 0, None)
     assert await refused(operations(world).status(CALLER, 'nobody')) == ErrorCode.GROUP_ID_NOT_FOUND
 
 
