@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from acklog.broker import eager
 from acklog.broker.answers import answer_to
 from acklog.broker.api import Caller, Refused
+from acklog.broker.deliveries.delivery import ShareDelivery
 from acklog.broker.deliveries.taking import Taken, take
 from acklog.broker.deliveries.waiting import Waiter
 from acklog.errors import AcklogError, LogError
@@ -23,7 +24,6 @@ from acklog.wire.error_code import ErrorCode
 
 if TYPE_CHECKING:
     from acklog.broker.broker import Broker
-    from acklog.broker.deliveries.delivery import ShareDelivery
     from acklog.core.share_session import SessionKey
 
 Key = tuple[bytes, int]  # topic id, partition
