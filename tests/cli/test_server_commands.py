@@ -153,6 +153,21 @@ def test_idle_ends_when_nothing_has_come_for_so_long(shared: Shared, name: str, 
     assert acklog(*run, bootstrap=shared.address) == (0, '', '0 records: 0 accepted\n')
 
 
+@pytest.mark.parametrize(('records', 'most'), [(20_000, None), (20_000, 15_000), (700, 600), (3, 2)])
+def test_records_of_large_batches_come_once_each_and_none_is_left_out(
+    shared: Shared, name: str, records: int, most: int | None
+) -> None:
+    acklog('topic', 'create', name, '-p', '1', bootstrap=shared.address)
+    values = [str(number) for number in range(records)]
+    acklog('publish', name, stdin='\n'.join(values), bootstrap=shared.address)
+    ran = acklog(
+        'subscribe', name, name, '--idle', '2', *(['--max', str(most)] if most else []), bootstrap=shared.address
+    )
+    assert [line.split('  ')[1] for line in ran.out.splitlines()] == values[:most]
+    left = json.loads(acklog('group', 'lag', name, '--json', bootstrap=shared.address).out)['lag']
+    assert left == records - (most or records)
+
+
 def test_idle_is_a_failure_where_nothing_came_because_no_server_answers(server: ServerProcess) -> None:
     acklog('topic', 'create', 't', bootstrap=server.address)
     process = start('subscribe', 'g', 't', '--idle', '3', bootstrap=server.address)

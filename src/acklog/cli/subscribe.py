@@ -153,7 +153,9 @@ async def _accept_each(subscription: Subscription, taken: Taken, idle: float | N
         records = await subscription.poll(idle or WAIT, max_records=wanted)
         if idle and not records:
             return
-        for record in records[:wanted]:
+        for record in records:  # more than wanted where they come in whole batches
+            if not taken.left(1):
+                return
             _show(record, json_lines)
             taken.add('accept')
             subscription.accept(record)
@@ -166,7 +168,9 @@ async def _ask_each(subscription: Subscription, taken: Taken, idle: float | None
         records = await subscription.poll(idle or WAIT, max_records=1)
         if idle and not records:
             return
-        for record in records[:1]:
+        for record in records:
+            if not taken.left(1):
+                return
             _show(record, json_lines)
             sys.stdout.flush()
             async with _kept(subscription, record):
