@@ -58,6 +58,14 @@ HangUp = Callable[[Client], None]
 ways = pytest.mark.parametrize('hang_up', [Client.close, Client.reset, Client.half_close])
 
 
+@pytest.fixture(autouse=True)
+def nobody_complains(http_process: ServerProcess) -> Iterator[None]:
+    """A client that goes is nothing that the server's log has to tell."""
+    before = http_process.stderr().count(' ERROR ')
+    yield
+    assert http_process.stderr().count(' ERROR ') == before, http_process.last_words()
+
+
 @pytest.fixture
 def group(api: httpx.Client, name: str) -> Group:
     assert api.post('/v1/topics', json={'name': name, 'partitions': 1}).status_code == 201

@@ -153,6 +153,9 @@ class Connection(H11Protocol):
         gone = self.transport.is_closing() or self._hung_up()
         if gone:
             self._did_not_send()
+            if self._cycle is not None:
+                self._cycle.disconnected = True  # uvicorn learns of it later, and would answer 500 and log an error
+            self.abort()
         return not gone
 
     def _hung_up(self) -> bool:
