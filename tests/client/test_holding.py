@@ -6,9 +6,11 @@ import asyncio
 import time
 from datetime import UTC, datetime, timedelta
 
+import httpx
 import pytest
 from tests.client.conftest import MakeTopic
 from tests.client.taking import publish, take, told
+from tests.conftest import Shared
 
 from acklog.client import Client, Received, Unsupported
 
@@ -135,3 +137,19 @@ async def test_times_that_are_none(client: Client, topic: MakeTopic) -> None:
         with pytest.raises(ValueError, match='not both'):
             record.release(after=1, at=datetime.now(UTC))
         assert subscription.holds(record)
+
+
+@pytest.mark.parametrize('words', ['x' * 5000, '\ud800 of a file name', '\0', 'line\nline', '\U0001f600' * 999])
+async def test_any_text_may_be_a_reason(shared: Shared, client: Client, topic: MakeTopic, words: str) -> None:
+    name = await topic()
+    await publish(client, name, b'a', b'b')
+    async with client.subscribe(name, [name]) as subscription:
+        a, b = await take(subscription, 2)
+        a.reject(reason=words)
+        b.release(after=3600, reason=words)
+        await subscription.flush()
+    kept = words[:1000].replace('\ud800', '?')
+    async with httpx.AsyncClient(base_url=shared.http) as api:
+        for offset in (0, 1):
+            record = (await api.get(f'/v1/topics/{name}/partitions/0/records/{offset}')).json()
+            assert [group['words'] for group in record['groups']] == [kept]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from tests.client.conftest import MakeTopic
 from tests.client.taking import take
 
 from acklog.client import Client, ClientClosed, NewRecord, NotFound, Published, Refused, Unsupported
+from acklog.client.outbox import UNFIT
 from acklog.errors import ConfigError
 from acklog.testing.local import LocalServer
 
@@ -79,6 +81,39 @@ async def test_a_record_that_is_too_large_is_refused_and_others_are_not(client: 
         assert isinstance(large.exception(), Refused)
         assert small.result().offset == 0
         assert (await producer.publish(name, b'another')).offset == 1
+
+
+NO_RECORDS: dict[str, dict[str, Any]] = {
+    'a text for a value': {'value': 'text'},
+    'a text for a key': {'value': b'v', 'key': 'text', 'partition': 0},
+    'a text in a header': {'value': b'v', 'headers': [('name', 'text')]},
+    'bytes for the name of a header': {'value': b'v', 'headers': [(b'name', b'')]},
+    'a number in a header': {'value': b'v', 'headers': [('name', [1])]},
+    'a name that UTF-8 cannot say': {'value': b'v', 'headers': [('\ud800', b'')]},
+    'a timestamp with a fraction': {'value': b'v', 'timestamp': 1.5},
+    'no timestamp at all': {'value': b'v', 'timestamp': float('nan')},
+    'a timestamp past all times': {'value': b'v', 'timestamp': 1 << 63},
+}
+
+
+@pytest.mark.parametrize('wrong', NO_RECORDS.values(), ids=NO_RECORDS)
+async def test_what_is_no_record_fails_alone(client: Client, topic: MakeTopic, wrong: dict[str, Any]) -> None:
+    name = await topic()
+    async with client.producer(linger=0.05) as producer:
+        before = [await producer.send(name, b'%d' % i) for i in range(3)]
+        bad = await producer.send(name, **wrong)
+        behind = [await producer.send(name, b'%d' % i) for i in range(3, 6)]
+        places = [await asyncio.wait_for(future, 10) for future in before + behind]
+        assert [place.offset for place in places] == list(range(6))
+        assert isinstance(bad.exception(), UNFIT)
+        with pytest.raises(UNFIT):
+            await producer.flush()
+        with pytest.raises(UNFIT):
+            await asyncio.wait_for(producer.publish(name, **wrong), 10)
+        record = NewRecord(wrong.get('key'), wrong['value'], wrong.get('headers', ()), wrong.get('timestamp'))
+        with pytest.raises(UNFIT):
+            await asyncio.wait_for(producer.publish_all(name, [b'a', record, b'b'], partition=0), 10)
+        assert (await asyncio.wait_for(producer.publish(name, b'6'), 10)).offset == 6
 
 
 async def test_what_does_not_exist(client: Client, topic: MakeTopic) -> None:

@@ -8,8 +8,9 @@ the same batch to the server (KIP-98).
 from __future__ import annotations
 
 import asyncio
+import struct
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import NamedTuple
@@ -20,6 +21,7 @@ from acklog.wire import record_batch
 RECORD_OVERHEAD = 100  # bytes that a waiting record takes besides key, value and headers, roughly
 
 MAX_SEQUENCE = 1 << 31
+UNFIT = (TypeError, ValueError, AttributeError, OverflowError, struct.error)  # when a value is none that a record has
 
 
 class Published(NamedTuple):
@@ -110,8 +112,18 @@ class Outbox:
             return self.batch.retry_at
         return 0.0 if self.bytes >= batch_bytes else self.since + linger
 
-    def fill(self, *, batch_bytes: int, compression: str, timestamp: int, now: float, patience: float) -> Batch:
-        """Make the next batch of the oldest records, or take the one that is to be sent again."""
+    def fill(
+        self,
+        *,
+        batch_bytes: int,
+        compression: str,
+        timestamp: int,
+        now: float,
+        patience: float,
+        unfit: Callable[[Waiting, Exception], None],
+    ) -> Batch | None:
+        """Make the next batch of the oldest records, or take the one that is to be sent again. `unfit`: is told of
+        those that are no records, and why; None when there are no others."""
         if self.batch is not None:
             return self.batch
         taken: list[Waiting] = []
@@ -121,8 +133,23 @@ class Outbox:
             size += waiting.size
             taken.append(waiting)
         self.bytes -= size
+        try:
+            data = self._built(taken, timestamp, compression)
+        except UNFIT:
+            taken = _sifted(taken, timestamp, unfit)
+            if not taken:
+                return None
+            data = self._built(taken, timestamp, compression)
+        if self.identity is not None:
+            count = sum(len(waiting.records) for waiting in taken)
+            self.identity.sequence = (self.identity.sequence + count) % MAX_SEQUENCE
+        self.since = now
+        self.batch = Batch(taken, bytes(data), timestamp, now + patience)
+        return self.batch
+
+    def _built(self, taken: Sequence[Waiting], timestamp: int, compression: str) -> bytearray:
         identity = self.identity or Identity(-1, -1, -1)
-        data = record_batch.build(
+        return record_batch.build(
             chain.from_iterable([waiting.records for waiting in taken]),
             timestamp=timestamp,
             producer_id=identity.producer_id,
@@ -130,12 +157,6 @@ class Outbox:
             base_sequence=identity.sequence,
             compression=compression,
         )
-        if self.identity is not None:
-            count = sum(len(waiting.records) for waiting in taken)
-            self.identity.sequence = (self.identity.sequence + count) % MAX_SEQUENCE
-        self.since = now
-        self.batch = Batch(taken, bytes(data), timestamp, now + patience)
-        return self.batch
 
     def settle(self) -> Sequence[Waiting]:
         """The batch is done or given up: its records, for their futures to be told."""
@@ -176,3 +197,32 @@ def failed(records: Sequence[Waiting], error: Exception) -> int:
                 future.set_exception(error)
                 future.exception()  # `flush` raises it, for those who do not look at each future
     return sum(waiting.size for waiting in records)
+
+
+def _sifted(taken: Sequence[Waiting], timestamp: int, unfit: Callable[[Waiting, Exception], None]) -> list[Waiting]:
+    """Those that a batch can be made of, one by one: what somebody got wrong shall not cost others their records. Of
+    records that are answered together all are unfit if one is."""
+    fit: list[Waiting] = []
+    for waiting in taken:
+        errors = {at: error for at, each in enumerate(waiting.records) if (error := _error_of(each, timestamp))}
+        if not errors:
+            fit.append(waiting)
+        elif waiting.one_for_all:
+            unfit(waiting, next(iter(errors.values())))
+        else:
+            left = [at for at in range(len(waiting.records)) if at not in errors]
+            for number, (at, error) in enumerate(errors.items(), start=len(left)):
+                size = 0 if number else waiting.size  # what is left of them, if anything, still takes it all
+                unfit(Waiting([waiting.records[at]], size, [waiting.futures[at]], False), error)
+            if left:
+                records, futures = [waiting.records[at] for at in left], [waiting.futures[at] for at in left]
+                fit.append(Waiting(records, waiting.size, futures, False))
+    return fit
+
+
+def _error_of(record: Record, timestamp: int) -> Exception | None:
+    try:
+        record_batch.build([record], timestamp=timestamp)
+    except UNFIT as error:
+        return error
+    return None

@@ -135,6 +135,8 @@ class Sender:
         except Exception as bug:  # it must not leave those hanging who wait for their records
             for outbox in self._outboxes.values():
                 self._give_up_all(outbox, bug)
+            self._active.clear()
+            self._pump_task = None  # those who come later get another
             raise
 
     def _send_due(self, now: float) -> float | None:
@@ -169,7 +171,11 @@ class Sender:
                 timestamp=timestamp,
                 now=now,
                 patience=how.patience,
+                unfit=lambda waiting, error: self._settled(failed([waiting], error), error),
             )
+            if batch is None:
+                self._wake.set()  # more may wait behind them
+                continue
             self._sent(outbox.topic, outbox.index)
             outbox.on_its_way = True
             if together and size + len(batch.data) > REQUEST_BYTES:
@@ -177,7 +183,8 @@ class Sender:
                 together, size = [], 0
             together.append(outbox)
             size += len(batch.data)
-        self._start(node, together)
+        if together:
+            self._start(node, together)
 
     def _start(self, node: int, outboxes: list[Outbox]) -> None:
         task = asyncio.create_task(self._deliver(node, outboxes))

@@ -193,7 +193,7 @@ class Subscription:
         first 1,000 characters are kept; raises Unsupported where the server is not acklog."""
         if reason:
             self._holding.check_acklog(record, "keep the subscriber's words")
-        self._holding.decide(record, REJECT, words=reason[:MOST_WORDS] or None)
+        self._holding.decide(record, REJECT, words=_words(reason))
 
     def release(
         self, record: Received, *, after: Delay | None = None, at: Instant | None = None, reason: str = ''
@@ -212,7 +212,7 @@ class Subscription:
             self._holding.check_acklog(record, 'release a record until a time named')
         if reason:
             self._holding.check_acklog(record, "keep the subscriber's words")
-        self._holding.decide(record, RELEASE, when, delay, reason[:MOST_WORDS] or None)
+        self._holding.decide(record, RELEASE, when, delay, _words(reason))
 
     async def release_at(self, record: Received, when: Instant) -> None:
         """`release` with `at`."""
@@ -269,3 +269,8 @@ class Subscription:
             self._holding.note_failures(link)
         await self._membership.leave()
         await self._cluster.drop_purpose(f'share {self.member_id}')
+
+
+def _words(reason: str) -> str | None:
+    """As they are sent: an error's text may hold what no UTF-8 can say, as a file's name does."""
+    return reason[:MOST_WORDS].encode(errors='replace').decode() or None
