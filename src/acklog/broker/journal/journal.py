@@ -205,8 +205,9 @@ class Journal:
             if self.bases.get(key) == position:  # it could not be had (being folded anew): try again later
                 break
         begin = min(self.bases.values(), default=self.log.end)
-        await self.log.flush()  # first the snapshots: what is cut off is gone at once, also by a power loss
-        await self.log.truncate_before(begin)
+        if begin > self.log.start:
+            await self.log.flush()  # first the snapshots: what is cut off is gone at once, also by a power loss
+            await self.log.truncate_before(begin)
         await self.log.retain(self._clock(), None)
 
     async def _snapshot(self, key: ShareKey) -> None:
