@@ -12,7 +12,21 @@ from hypothesis import strategies as st
 from pyroaring import BitMap64
 
 from acklog.broker.journal import event_codec
-from acklog.broker.journal.event_codec import _EVENTS, DUES, INT, LATER, OFFSETS, TEXT, Field, _Reader, decode, encode
+from acklog.broker.journal.event_codec import (
+    _EVENTS,
+    _WRITERS,
+    DUES,
+    FORMAT,
+    INT,
+    LATER,
+    OFFSETS,
+    TEXT,
+    Field,
+    _Reader,
+    _Writer,
+    decode,
+    encode,
+)
 from acklog.core import events as ev
 from acklog.core.kept import Began
 from acklog.core.kinds import Ack
@@ -51,12 +65,27 @@ EVENTS = st.one_of(
 )
 
 
+TAKEN = st.tuples(*map(values, _EVENTS[1][1])).map(lambda told: ev.Taken(*told))
+
+
 @settings(max_examples=500, deadline=None)
 @given(st.lists(EVENTS, max_size=6))
 def test_everything_comes_back(events: list[ev.Event]) -> None:
     back = decode(encode(events))
     assert back == events
     assert [type(event) for event in back] == [type(event) for event in events]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(TAKEN, min_size=1, max_size=4))
+def test_what_is_put_by_hand_has_the_bytes_of_its_fields(events: list[ev.Event]) -> None:
+    out = _Writer((FORMAT,))
+    for event in events:
+        number, puts = _WRITERS[type(event)]
+        out.append(number)
+        for put, value in zip(puts, event, strict=True):
+            put(out, value)
+    assert encode(events) == out
 
 
 def test_every_event_has_a_number() -> None:
