@@ -221,3 +221,31 @@ def test_nothing_heavy_is_imported(code: str) -> None:
     check = f'{code}\nimport sys\nsys.exit(",".join(m for m in {HEAVY} if m in sys.modules) or None)'
     done = subprocess.run([sys.executable, '-c', check], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, '')
+
+
+@pytest.mark.parametrize(
+    'words',
+    [
+        'topic create t',
+        'topic list',
+        'topic describe t',
+        'topic config t',
+        'topic delete t -y',
+        'group list',
+        'group describe g',
+        'group lag g',
+        'group config g',
+        'group delete g -y',
+    ],
+)
+def test_who_asks_loads_nothing_of_publishing_and_subscribing(words: str) -> None:
+    arguments = [*words.split(), '-b', '127.0.0.1:1', '--timeout', '0.1']
+    unused = ('acklog.client.producer', 'acklog.client.subscription', 'acklog.wire.record_batch', 'crc32c')
+    check = f"""
+import sys
+from acklog.cli.main import main
+code = main({arguments})
+print(code, [name for name in {unused} if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, '-c', check], capture_output=True, text=True)
+    assert done.stdout == '3 []\n', done.stderr

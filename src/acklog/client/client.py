@@ -1,20 +1,23 @@
-"""The client: one object for a cluster, from which producers, subscriptions and administration are made."""
+"""The client: one object for a cluster, from which producers, subscriptions and administration are made. Producers and
+subscriptions are loaded when there is one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from types import TracebackType
-from typing import Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from acklog.client.addresses import parse_addresses
 from acklog.client.admin import Admin
 from acklog.client.cluster import Cluster
-from acklog.client.options import ProducerOptions, SubscriptionOptions
-from acklog.client.outbox import Published
-from acklog.client.producer import Producer
-from acklog.client.subscription import Subscription
-from acklog.client.times import Instant
-from acklog.wire.record_batch import NewRecord
+
+if TYPE_CHECKING:
+    from acklog.client.options import ProducerOptions, SubscriptionOptions
+    from acklog.client.outbox import Published
+    from acklog.client.producer import Producer
+    from acklog.client.subscription import Subscription
+    from acklog.client.times import Instant
+    from acklog.wire.record_batch import NewRecord
 
 
 class Client:
@@ -76,16 +79,20 @@ class Client:
 
     def _own_producer(self) -> Producer:
         if self._producer is None:
-            self._producer = Producer(self._cluster, linger=0)
+            self._producer = self.producer(linger=0)
         return self._producer
 
     def producer(self, **options: Unpack[ProducerOptions]) -> Producer:
         """A producer, with the options that `Producer` explains. Close it (`async with`) before the client."""
+        from acklog.client.producer import Producer
+
         return Producer(self._cluster, **options)
 
     def subscribe(self, group: str, topics: Sequence[str], **options: Unpack[SubscriptionOptions]) -> Subscription:
         """A member of the share group `group` for these topics, with the options that `Subscription` explains. It
         joins with `async with`, or `start`; close it before the client."""
+        from acklog.client.subscription import Subscription
+
         return Subscription(self._cluster, group, topics, **options)
 
     async def topic_exists(self, name: str) -> bool:
