@@ -18,7 +18,7 @@ from acklog.broker.configs import Settings
 from acklog.errors import LogError
 from acklog.log.files import Files
 from acklog.server.addresses import show_address
-from acklog.server.run import Server
+from acklog.server.server import Server
 
 OF_DISKS = ('acklog.retention', 'acklog.storage')  # loggers that say what is wrong with a disk
 

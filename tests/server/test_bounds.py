@@ -31,7 +31,7 @@ from tests.server.traffic import (
     share_fetch,
 )
 
-from acklog.server.run import Server
+from acklog.server.server import Server
 from acklog.wire.error_code import ErrorCode
 
 ALTER_CONFIGS = 44

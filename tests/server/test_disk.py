@@ -35,7 +35,7 @@ from tests.server.traffic import (
 )
 
 from acklog.log.faulty_files import FaultyFiles
-from acklog.server.run import Server
+from acklog.server.server import Server
 from acklog.wire.error_code import ErrorCode
 from acklog.wire.record_batch import spans
 

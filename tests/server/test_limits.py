@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 from acklog.broker.configs import Settings
-from acklog.server.run import Server
+from acklog.server.server import Server
 
 
 async def is_let_in(server: Server) -> bool:

@@ -21,7 +21,7 @@ from tests.server.raw import API_VERSIONS, METADATA, Closed, Raw, request
 from tests.wire.test_fuzz import mutated
 
 from acklog.broker.apis import APIS
-from acklog.server.run import Server
+from acklog.server.server import Server
 
 EXAMPLES = int(os.environ.get('ACKLOG_FUZZ_EXAMPLES', '40'))
 SEED = int(os.environ.get('ACKLOG_FUZZ_SEED', '1'))

@@ -21,7 +21,8 @@ from tests.server.traffic import FETCH_VERSION, accept, acquired, batch, create,
 
 from acklog.broker.configs import GROUP, Settings
 from acklog.log.directory import DataDirectory
-from acklog.server.run import Server, serve
+from acklog.server.run import serve
+from acklog.server.server import Server
 
 DELETE_RECORDS = 21
 USUAL = {'listen': '127.0.0.1:0', 'http': 'off', 'acklog.disk.reserve.bytes': '1000000'}

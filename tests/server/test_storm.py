@@ -40,7 +40,7 @@ from tests.server.traffic import (
 )
 
 from acklog.log.faulty_files import FaultyFiles
-from acklog.server.run import Server
+from acklog.server.server import Server
 
 SECONDS = float(os.environ.get('ACKLOG_STORM_SECONDS', '1.5'))
 STORMS = int(os.environ.get('ACKLOG_STORMS', '2'))

@@ -23,7 +23,7 @@ from acklog.broker.configs import Settings
 from acklog.log.memory_files import MemoryFiles
 from acklog.server.addresses import show_address
 from acklog.server.clock import MovableClock
-from acklog.server.run import Server
+from acklog.server.server import Server
 from acklog.testing.process import ServerFailed
 
 START_S = 30.0

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 
 from acklog.server.http.listener import HttpListener
-from acklog.server.run import Server
+from acklog.server.server import Server
 
 
 def listener_of(server: Server) -> HttpListener:

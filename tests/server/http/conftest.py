@@ -10,7 +10,7 @@ import pytest
 from tests.server.conftest import Serve
 from tests.server.http.asking import base_of
 
-from acklog.server.run import Server
+from acklog.server.server import Server
 from acklog.testing.process import ServerProcess
 
 ServeHttp = Callable[..., Awaitable[tuple[Server, httpx.AsyncClient]]]

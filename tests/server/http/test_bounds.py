@@ -9,7 +9,7 @@ import pytest
 from tests.server.http.asking import Wire, listener_of
 from tests.server.http.conftest import ServeHttp
 
-from acklog.server.run import Server
+from acklog.server.server import Server
 
 HEAD = b'GET /v1 HTTP/1.1\r\nhost: localhost\r\n'
 
