@@ -72,6 +72,18 @@ class Appender:
         self._placer.adopt()
         self.progress.adopt()
 
+    def check_open(self) -> None:
+        """Raises Closed."""
+        if self.closed:
+            raise Closed(f'{self.store.path} is closed')
+
+    async def flush(self) -> None:
+        """Return when all that was appended is on disk. Raises Full, Failed."""
+        self.write_out()
+        waiting = self.progress.until_on_disk()
+        if waiting is not None:
+            await waiting
+
     # --- a turn of appends
 
     def add(
@@ -108,8 +120,7 @@ class Appender:
         self._loop.call_soon(self._turn)
 
     def _check(self, now: int) -> None:
-        if self.closed:
-            raise Closed(f'{self.store.path} is closed')
+        self.check_open()
         if self.store.sync_failed:
             self.on_failure(now)
             raise Failed(f'{self.store.path}: a write or sync has failed; what no sync covered is being written anew')

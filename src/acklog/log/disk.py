@@ -9,19 +9,33 @@ until the loop has `settled`.
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Concatenate, ParamSpec
 
 from acklog.log import start_file
-from acklog.log.files import NO_SPACE, remove_tree
+from acklog.log.files import NO_SPACE, log_error, remove_tree
 from acklog.log.recovery import Loaded
 from acklog.log.rewrite import rewrite
 from acklog.log.segment import Segment
 from acklog.log.store import Store
 
 _log = logging.getLogger(__name__)
+
+P = ParamSpec('P')
+
+
+async def in_thread(
+    call: Callable[Concatenate[Store, P], None], store: Store, *arguments: P.args, **options: P.kwargs
+) -> None:
+    """Run one of these. Raises LogError."""
+    try:
+        await asyncio.to_thread(call, store, *arguments, **options)
+    except OSError as error:
+        raise log_error(store.path, error) from error
 
 
 def sync(store: Store, *, closing: bool = False) -> None:

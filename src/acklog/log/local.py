@@ -10,11 +10,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import ParamSpec
 
 from acklog.errors import Closed, Damaged, OutOfRange
 from acklog.log import disk
 from acklog.log.appender import Appender
+from acklog.log.dropping import drop_below
 from acklog.log.files import log_error
 from acklog.log.reader import Reader
 from acklog.log.retention import overdue, roll_due, start_due
@@ -23,8 +23,6 @@ from acklog.log.seam import Appended, Durability, LogConfig, Overdue, Read
 from acklog.log.store import Store
 
 _log = logging.getLogger(__name__)
-
-P = ParamSpec('P')
 
 RETRY_MS = 500  # between two attempts to write anew what no sync covered
 
@@ -109,7 +107,7 @@ class LocalLog:
         return await future
 
     async def read(self, offset: int, max_bytes: int, *, up_to: int | None = None) -> Read:
-        self._check_open()
+        self._appender.check_open()
         visible = self._progress.written
         end = visible if up_to is None or up_to > visible else up_to
         if self._store.start <= offset < end:
@@ -119,11 +117,11 @@ class LocalLog:
         return _NOTHING
 
     async def offset_at(self, timestamp: int) -> tuple[int, int] | None:
-        self._check_open()
+        self._appender.check_open()
         return self._reader.at_time(timestamp, self._store.start, self._progress.written)
 
     async def truncate_before(self, offset: int) -> int:
-        self._check_open()
+        self._appender.check_open()
         async with self._lock():
             self._appender.write_out()
             store = self._store
@@ -135,25 +133,25 @@ class LocalLog:
                 await self.flush()  # or a power loss leaves the start, and not what the producers below it had sent
             if offset == self._progress.written and not store.sync_failed:
                 self._appender.roll()
-            await self._in_thread(disk.start_at, store, offset)
-            self._check_open()
+            await disk.in_thread(disk.start_at, store, offset)
+            self._appender.check_open()
             store.start = max(store.start, offset)
-            await self._drop_below(offset)
+            await drop_below(store, self._appender, self._reader, offset)
             return store.start
 
     async def retain(self, now: int, keep_from: int | None, moving_from: int | None = None) -> int:
-        self._check_open()
+        self._appender.check_open()
         store = self._store
         if store.producers is not None:
             store.producers.expire(now, store.shared.producer_idle_ms)
         if not store.segments or self._progress.written == store.start == store.segments[-1].base:
             return store.start
         async with self._lock():
-            self._check_open()
+            self._appender.check_open()
             if not (store.segments[-1].rolled or store.sync_failed) and roll_due(store.segments[-1], store.config, now):
                 self._appender.roll()
             store.start = start_due(store.segments, store.start, store.config, now, keep_from, moving_from)
-            await self._drop_below(store.start)  # also what could not be removed before
+            await drop_below(store, self._appender, self._reader, store.start)  # also what could not be removed before
             return store.start
 
     def overdue(self, now: int, keep_from: int | None) -> Overdue:
@@ -161,11 +159,8 @@ class LocalLog:
         return overdue(store.segments, store.start, store.config, now, keep_from)
 
     async def flush(self) -> None:
-        self._check_open()
-        self._appender.write_out()
-        waiting = self._progress.until_on_disk()
-        if waiting is not None:
-            await waiting
+        self._appender.check_open()
+        await self._appender.flush()
 
     async def close(self) -> None:
         if self._deleting is not None:
@@ -200,10 +195,6 @@ class LocalLog:
         self._appender.listen(callback)
 
     # --- closing
-
-    def _check_open(self) -> None:
-        if self._appender.closed:
-            raise Closed(f'{self._store.path} is closed')
 
     def _lock(self) -> asyncio.Lock:
         if self._one_at_a_time is None:
@@ -249,46 +240,7 @@ class LocalLog:
             finally:
                 self._on_close(self, True)
             if store.made:
-                await self._in_thread(disk.remove_log, store, gone)
-
-    async def _in_thread(self, call: Callable[P, None], *arguments: P.args, **options: P.kwargs) -> None:
-        try:
-            await asyncio.to_thread(call, *arguments, **options)
-        except OSError as error:
-            raise log_error(self._store.path, error) from error
-
-    # --- the start
-
-    async def _drop_below(self, offset: int) -> None:
-        """Remove whole segments below; the start has been moved. Their bytes are synced first if the thread may be at
-        it.
-        """
-        store = self._store
-        while any(each in store.dirty for each in store.segments[: store.below(offset)]):
-            await self.flush()
-            self._check_open()
-        if not store.below(offset):
-            return
-        if store.snapshot_alone(store.below(offset)) and not store.snapshot_usable():
-            self._appender.roll()
-        dropped = store.segments[: store.below(offset)]
-        self._reader.forget()
-        for each in dropped:
-            store.shared.open_files.forget(each.path)
-        if store.snapshot_alone(len(dropped)):
-            await self._sync_snapshot()
-        await self._in_thread(disk.remove, store, dropped)
-        store.segments = [each for each in store.segments if each not in dropped]  # not before they are gone
-
-    async def _sync_snapshot(self) -> None:
-        """Put the index file on disk that alone will name the producers."""
-        store = self._store
-        last = store.segments[-1]
-        try:
-            await asyncio.to_thread(disk.sync_file, store, store.snapshot_to_sync())
-        except OSError as error:
-            last.snapshot_lost = True  # a failed sync: another one of the same file would prove nothing
-            raise log_error(store.path, error) from error
+                await disk.in_thread(disk.remove_log, store, gone)
 
     # --- after a failure
 
