@@ -8,34 +8,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from acklog.broker.operations.changes import (
+    ALL,
+    Changed,
+    DeadRecord,
+    Page,
+    ScheduledRecord,
+    Selection,
+    Sought,
+    Target,
+    WaitingRecord,
+)
 from acklog.broker.operations.control import Control
+from acklog.broker.operations.exchanged import Ack, AckResult, Delivery, NewRecord
 from acklog.broker.operations.lists import Lists
 from acklog.broker.operations.looking import Looking
 from acklog.broker.operations.members import Members
 from acklog.broker.operations.moving import Moving
 from acklog.broker.operations.publishing import Publishing
 from acklog.broker.operations.scheduled import ScheduledRecords
-from acklog.broker.operations.values import (
-    ALL,
-    Ack,
-    AckResult,
-    Changed,
-    DeadRecord,
-    Delivery,
-    GroupStatus,
-    Holder,
-    NewRecord,
-    Page,
-    PartitionStatus,
-    RecordInGroup,
-    RecordView,
-    ScheduledRecord,
-    Selection,
-    Sought,
-    Target,
-    WaitingRecord,
-    Why,
-)
+from acklog.broker.operations.shown import GroupStatus, Holder, PartitionStatus, RecordInGroup, RecordView, Why
 
 if TYPE_CHECKING:
     from acklog.broker.broker import Broker

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pyroaring import BitMap64
 
 from acklog.broker.api import Caller, Refused
-from acklog.broker.operations.values import Selection
+from acklog.broker.operations.changes import Selection
 from acklog.core.offsets import Offsets, above, lowest
 from acklog.wire.error_code import ErrorCode
 

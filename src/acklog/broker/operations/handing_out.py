@@ -15,8 +15,8 @@ from acklog.broker.api import Refused
 from acklog.broker.deliveries.delivery import MAX_WORDS
 from acklog.broker.deliveries.taking import Taken
 from acklog.broker.operations import tokens
+from acklog.broker.operations.exchanged import Delivery
 from acklog.broker.operations.tokens import Token
-from acklog.broker.operations.values import Delivery
 from acklog.core.kinds import Ack
 from acklog.core.tokens import TokenAck, settle
 from acklog.errors import AcklogError, CorruptBatch, Failed

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from pyroaring import BitMap64
 
 from acklog.broker.api import Caller, Refused
+from acklog.broker.operations.changes import ALL, Changed, DeadRecord, Page, Selection, WaitingRecord
 from acklog.broker.operations.chosen import Operation, place_of
-from acklog.broker.operations.values import ALL, Changed, DeadRecord, Page, Selection, WaitingRecord
 from acklog.core import operators
 from acklog.core.offsets import chosen
 from acklog.wire.error_code import ErrorCode

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from acklog.broker.api import Caller, Refused
 from acklog.broker.eager import turn
 from acklog.broker.operations.chosen import Operation
-from acklog.broker.operations.values import GroupStatus, Holder, PartitionStatus, RecordInGroup, RecordView, Why
+from acklog.broker.operations.shown import GroupStatus, Holder, PartitionStatus, RecordInGroup, RecordView, Why
 from acklog.errors import LogError, OutOfRange
 from acklog.wire.compression import CompressionUnavailable
 from acklog.wire.error_code import ErrorCode

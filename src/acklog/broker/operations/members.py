@@ -18,9 +18,9 @@ from acklog.broker.deliveries.taking import Taken
 from acklog.broker.journal.format import ShareKey
 from acklog.broker.operations import tokens
 from acklog.broker.operations.chosen import END, Operation
+from acklog.broker.operations.exchanged import Ack, AckResult, Delivery
 from acklog.broker.operations.handing_out import Handout
 from acklog.broker.operations.tokens import Token
-from acklog.broker.operations.values import Ack, AckResult, Delivery
 from acklog.core.kinds import Ack as Kind
 from acklog.core.share_session import SessionKey
 from acklog.core.tokens import Outcome, TokenAck, settle

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from acklog.broker.api import Caller, Refused
 from acklog.broker.apis.list_offsets import first_at
+from acklog.broker.operations.changes import Changed, Sought, Target
 from acklog.broker.operations.chosen import END, Operation
-from acklog.broker.operations.values import Changed, Sought, Target
 from acklog.core import operators
 from acklog.wire.error_code import ErrorCode
 from acklog.wire.record_batch import is_control, spans

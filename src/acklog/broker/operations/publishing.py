@@ -17,7 +17,7 @@ from acklog.broker.apis.produce import append
 from acklog.broker.configs import TOPIC
 from acklog.broker.eager import concurrently
 from acklog.broker.operations.chosen import Operation
-from acklog.broker.operations.values import NewRecord
+from acklog.broker.operations.exchanged import NewRecord
 from acklog.errors import OutOfOrderSequence
 from acklog.log.seam import Appended, Durability
 from acklog.wire import deliver_at, record_batch

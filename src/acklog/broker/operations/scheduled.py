@@ -17,8 +17,8 @@ from pyroaring import BitMap64
 
 from acklog.broker.api import Caller, Refused
 from acklog.broker.eager import turn
+from acklog.broker.operations.changes import Changed, Page, ScheduledRecord, Selection
 from acklog.broker.operations.chosen import END, MOST_ITEMS, Operation, place, place_of
-from acklog.broker.operations.values import Changed, Page, ScheduledRecord, Selection
 from acklog.core import later as core
 from acklog.core.instants import BLOCK
 from acklog.core.schedule_events import Cancelled, Moved

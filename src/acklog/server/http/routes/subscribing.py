@@ -12,7 +12,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from acklog.broker.operations import Ack, AckResult, Delivery
-from acklog.broker.operations.values import Action
+from acklog.broker.operations.exchanged import Action
 from acklog.server.http.endpoint import Call, endpoint
 from acklog.server.http.problems import Problem
 from acklog.server.http.values import (
