@@ -16,15 +16,14 @@ from acklog.client.calls import (
     CREATE_TOPICS,
     DELETE_GROUPS,
     DELETE_TOPICS,
-    DESCRIBE_CONFIGS,
     DESCRIBE_SHARE_GROUP_OFFSETS,
-    INCREMENTAL_ALTER_CONFIGS,
     LIST_GROUPS,
     LIST_OFFSETS,
     SHARE_GROUP_DESCRIBE,
     Cold,
 )
 from acklog.client.cluster import ANY_NODE, Cluster
+from acklog.client.configs import GROUP, TOPIC, alter_configs, configs_of
 from acklog.client.descriptions import (
     Config,
     DescribedGroup,
@@ -37,12 +36,7 @@ from acklog.client.descriptions import (
 )
 from acklog.client.errors import NotFound, check, refusal
 
-TOPIC, BROKER, GROUP = 2, 4, 32  # resource types of the config APIs (KIP-133, KIP-848)
-SET, DELETE = 0, 1  # operations of IncrementalAlterConfigs (KIP-339)
 EARLIEST, LATEST = -2, -1  # timestamps of ListOffsets that stand for the log's start and end
-
-_SOURCES = {1: 'topic', 2: 'broker', 3: 'cluster', 4: 'static', 5: 'default', 6: 'broker-logger', 8: 'group'}
-_OWN_SOURCES = {TOPIC: 1, GROUP: 8}
 
 
 class Admin:
@@ -133,50 +127,19 @@ class Admin:
 
     async def topic_configs(self, name: str) -> list[Config]:
         """All configs of a topic, defaults included. Raises NotFound."""
-        return await self._configs(TOPIC, name)
+        return await configs_of(self._cluster, TOPIC, name)
 
     async def group_configs(self, group: str) -> list[Config]:
         """All configs of a group, defaults included; a group that does not exist yet has the defaults."""
-        return await self._configs(GROUP, group)
+        return await configs_of(self._cluster, GROUP, group)
 
     async def alter_topic_configs(self, name: str, changes: Mapping[str, str | None]) -> None:
         """Set configs of a topic, or take them back to the default (None). All or none are changed. Raises NotFound."""
-        await self._alter_configs(TOPIC, name, changes)
+        await alter_configs(self._cluster, TOPIC, name, changes)
 
     async def alter_group_configs(self, group: str, changes: Mapping[str, str | None]) -> None:
         """Set configs of a group, or take them back to the default (None). The group need not exist yet."""
-        await self._alter_configs(GROUP, group, changes)
-
-    async def _configs(self, kind: int, name: str) -> list[Config]:
-        resource = {'resource_type': kind, 'resource_name': name, 'configuration_keys': None}
-        fields = {'resources': [resource], 'include_synonyms': False, 'include_documentation': True}
-        answer = await self._cluster.call(Cold(DESCRIBE_CONFIGS, fields))
-        result = answer.results[0]
-        check(result.error_code, _resource(kind, name), result.error_message)
-        own = _OWN_SOURCES[kind]
-        configs = [
-            Config(
-                name=config.name,
-                value=None if config.is_sensitive else config.value,
-                is_set=config.config_source == own,
-                source=_SOURCES.get(config.config_source, 'unknown'),
-                read_only=config.read_only,
-                documentation=getattr(config, 'documentation', None),
-            )
-            for config in result.configs
-        ]
-        return sorted(configs, key=lambda config: config.name)
-
-    async def _alter_configs(self, kind: int, name: str, changes: Mapping[str, str | None]) -> None:
-        configs = [
-            {'name': key, 'config_operation': DELETE if value is None else SET, 'value': value}
-            for key, value in changes.items()
-        ]
-        resource = {'resource_type': kind, 'resource_name': name, 'configs': configs}
-        fields = {'resources': [resource], 'validate_only': False}
-        answer = await self._cluster.call(Cold(INCREMENTAL_ALTER_CONFIGS, fields))
-        result = answer.responses[0]
-        check(result.error_code, _resource(kind, name), result.error_message)
+        await alter_configs(self._cluster, GROUP, group, changes)
 
     # --- groups
 
@@ -271,7 +234,3 @@ def _member(member: Any) -> Member:
         topics=list(member.subscribed_topic_names),
         assignment={topic: sorted(assignment[topic]) for topic in sorted(assignment)},
     )
-
-
-def _resource(kind: int, name: str) -> str:
-    return f'{"topic" if kind == TOPIC else "group"} {name!r}'
