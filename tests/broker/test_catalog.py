@@ -150,6 +150,41 @@ async def test_what_failed_is_not_there_and_does_not_turn_up_later(error: type[L
     assert set(again.topics) == {'orders', 'next'}
 
 
+@pytest.mark.parametrize('error', [Full, Failed, OutcomeUnknown])
+@pytest.mark.parametrize('before', [0, 1, 2])
+async def test_notes_that_are_written_together_fail_together(error: type[LogError], before: int) -> None:
+    """Whoever hears that a note is kept finds it after a restart, in whatever company it was written."""
+    directory = MemoryDirectory()
+    catalog = await opened(directory)
+    trouble = directory.trouble
+    trouble.on_demand[NAME] = [*[None] * before, error, error]
+    rounds = [['a'], ['b', 'c', 'd'], ['e', 'f'], ['g', 'h', 'i']]
+    kept = []
+    for keys in rounds:
+        calls = [catalog.record('note', key, 'x') for key in keys]
+        results = await asyncio.gather(*calls, return_exceptions=True)
+        assert len({type(result) for result in results}) == 1
+        kept += [key for key, result in zip(keys, results, strict=True) if result is None]
+    trouble.on_demand.clear()
+    assert set(kept) == set(catalog.notes('note'))
+    assert set(kept) <= set((await opened(directory.restarted())).notes('note'))
+
+
+@pytest.mark.parametrize('error', [Full, Failed, OutcomeUnknown])
+async def test_a_change_is_made_though_the_log_could_not_be_shortened(
+    monkeypatch: pytest.MonkeyPatch, error: type[LogError]
+) -> None:
+    monkeypatch.setattr(catalog_log, 'SLACK_BYTES', 0)
+    directory = MemoryDirectory()
+    catalog = await opened(directory)
+    for number in range(5):
+        if number % 2 == 0:  # each failure is followed by one that goes well, with all that it has to put right
+            directory.trouble.on_demand[NAME] = [None, error]
+        await catalog.create_topic(f't{number}', 1)
+        directory.trouble.on_demand.clear()
+    assert sorted((await opened(directory.restarted())).topics) == ['t0', 't1', 't2', 't3', 't4']
+
+
 async def test_the_log_stays_short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalog_log, 'SLACK_BYTES', 20_000)
     monkeypatch.setattr(catalog_log.CONFIG, 'segment_bytes', 4_000)

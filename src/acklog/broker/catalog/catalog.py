@@ -21,7 +21,7 @@ from acklog.broker.catalog.state import CatalogState, Event, Group, Topic, id_te
 from acklog.broker.catalog.topic_names import INTERNAL
 from acklog.broker.catalog.view import CatalogView
 from acklog.broker.configs import Settings
-from acklog.errors import Damaged
+from acklog.errors import Damaged, LogError
 from acklog.log.seam import Durability, Opener
 from acklog.wire.error_code import ErrorCode
 
@@ -50,6 +50,7 @@ class Catalog(CatalogView):
         self._log = log
         self._lock = asyncio.Lock()
         self._notes: list[Event] = []  # waiting to be written together
+        self._unwritten: tuple[list[Event], LogError] | None = None  # the latest that could not be, and why
         self._producer_id = self._producer_ids_end = 0  # in hand: from, up to
         self._changes: set[asyncio.Task[Any]] = set()
 
@@ -239,7 +240,13 @@ class Catalog(CatalogView):
         async def write() -> None:
             if any(waiting is note for waiting in self._notes):
                 notes, self._notes = self._notes, []
-                await self._log.write(notes, Durability.WRITTEN)
+                try:
+                    await self._log.write(notes, Durability.WRITTEN)
+                except LogError as error:
+                    self._unwritten = notes, error  # whose callers have their turn before others write
+                    raise
+            elif self._unwritten is not None and any(lost is note for lost in self._unwritten[0]):
+                raise self._unwritten[1]
 
         await self._change(write())
 

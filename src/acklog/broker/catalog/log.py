@@ -13,11 +13,12 @@ down how things are, which overrules it.
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable, Iterable, Iterator
 
 from acklog.broker.catalog.state import CatalogState, Event
-from acklog.errors import Damaged, Failed, OutcomeUnknown
+from acklog.errors import Damaged, Failed, LogError, OutcomeUnknown
 from acklog.log.seam import Durability, Log, LogConfig
 from acklog.wire.record_batch import build, records
 
@@ -80,7 +81,8 @@ class CatalogLog:
         for event in events:
             self.state.fold(event)
         if self._log.size > SLACK_BYTES + 2 * self._snapshot_bytes:
-            await self._snapshot()
+            with contextlib.suppress(LogError):  # these are written; it is tried again with the next ones
+                await self._snapshot()
 
     async def _append(self, events: Iterable[Event], durability: Durability) -> int:
         now = self._clock()
