@@ -112,6 +112,29 @@ def test_single_offsets_that_follow_each_other_arrive_as_one_batch(count: int) -
     assert acknowledged(*singles) == [(7, 7 + count - 1, types, None)]
 
 
+@pytest.mark.parametrize('odd', [None, 0, 1, 59])
+@pytest.mark.parametrize(
+    'other',
+    [
+        (9, 9, b'\2', None),
+        (9, 9, b'\2\2', 7),
+        (9, 9, b'\2', 1 << 40),
+        (9, 9, b'\2', None, 1000, None),
+        (9, 9, b'\2', None, None, 'eight ch'),
+        (9, 9, b'\2', 7, 1000, None),
+    ],
+    ids=['no time', 'two types', 'at', 'after', 'words', 'both times'],
+)
+@pytest.mark.parametrize('after', [False, True], ids=['at', 'after'])
+def test_runs_of_releases_with_a_time_each(other: Acknowledgement, odd: int | None, after: bool) -> None:
+    run: list[Acknowledgement] = [
+        (n, n, b'\2', None, n * 1000, None) if after else (n, n, b'\2', n * 1000) for n in range(60)
+    ]
+    if odd is not None:
+        run[odd] = other
+    assert acknowledged(*run) == run
+
+
 @pytest.mark.parametrize(
     'batches',
     [

@@ -13,8 +13,8 @@ anybody.
 Strategy: a consumer that treats each record by itself sends hundreds of batches of one offset, 19 bytes each. That a
 run of them all looks like this is seen by two strided views, and one unpacking reads them. If their offsets follow each
 other, they are returned as the one batch that says the same, with a type for each offset, so that everybody behind has
-one thing to look at: 500 of them in about 35 us, against 165 us one by one. They are plain tuples, which take half the
-time of named ones.
+one thing to look at: 500 of them in about 35 us, against 165 us one by one. A run of single offsets that are released
+until a time each is read alike. They are plain tuples, which take half the time of named ones.
 """
 
 from __future__ import annotations
@@ -34,6 +34,9 @@ RELEASE_AT_TAG, WORDS_TAG, RELEASE_AFTER_TAG = 1000, 1001, 1002
 MIN_SIZE = 18  # bytes that a batch takes at least
 _SINGLE_SIZE = 19  # with one type and no tagged field
 _SINGLE = struct.Struct('>qqxsx')
+_TIMED = struct.Struct('>qqxs4xq')  # with one type and one time
+_AT, _AFTER = b'\x01\xe8\x07\x08', b'\x01\xea\x07\x08'  # one tagged field: its tag, its size
+_BRIEF_TIMED = struct.Struct('>qqBs4sq')
 _BRIEF = struct.Struct('>qqBsB')
 _OFFSETS = struct.Struct('>qq3x')
 _MANY = 50  # at a time: a format made for each count would cost more than it saves
@@ -60,6 +63,9 @@ def read_acknowledgements(message: Reader) -> list[Acknowledgement]:
         singles = _read_singles(message, count)
         if singles is not None:
             return singles  # not spent from the message's elements: there may be half a million, and they are cheap
+        timed = _read_timed(message, count)
+        if timed is not None:
+            return timed
     if count < 0:
         raise ProtocolError('null where there must be an array')
     message.spend(count, MIN_SIZE)
@@ -84,6 +90,23 @@ def _read_singles(message: Reader, count: int) -> list[Acknowledgement] | None:
         if firsts == offsets[1::2] and firsts == list(range(first, final + 1)):
             return [(first, final, run[17::_SINGLE_SIZE], None)]
     return [(first, last, types, None) for first, last, types in _SINGLE.iter_unpack(run)]
+
+
+def _read_timed(message: Reader, count: int) -> list[Acknowledgement] | None:
+    """All `count` batches if each has one type and one tagged field, the same time, else None and nothing read."""
+    size = count * _TIMED.size
+    if size > message.end - message.position:
+        return None
+    run = bytes(message.data[message.position : message.position + size])
+    tagged = run[18:22]
+    if tagged not in (_AT, _AFTER) or run[16 :: _TIMED.size] != b'\x02' * count:
+        return None
+    if any(run[18 + n :: _TIMED.size] != tagged[n : n + 1] * count for n in range(4)):
+        return None
+    message.position += size
+    if tagged == _AT:
+        return list(_TIMED.iter_unpack(run))
+    return [(first, last, types, None, after, None) for first, last, types, after in _TIMED.iter_unpack(run)]
 
 
 def _offsets(run: bytes, count: int) -> list[int]:
@@ -123,6 +146,12 @@ def write_acknowledgements(message: Writer, batches: Sequence[Acknowledgement]) 
     message.array(len(batches))
     for batch in batches:
         first, last, types, release_at = batch[:4]
+        if len(batch) == 4 and len(types) == 1:
+            if release_at is None:
+                message.out += _BRIEF.pack(first, last, 2, types, 0)
+            else:
+                message.out += _BRIEF_TIMED.pack(first, last, 2, types, _AT, release_at)
+            continue
         message.int64(first)
         message.int64(last)
         message.array(len(types))
