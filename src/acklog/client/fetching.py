@@ -98,12 +98,12 @@ class Fetching:
 
     async def _first_of(self, tasks: Sequence[asyncio.Task[Fetched]], left: float) -> list[Received]:
         """What the first fetch that is done has brought; nothing when the assignment changes first."""
-        change = asyncio.create_task(self._membership.changed.wait())
-        waiting: list[asyncio.Task[Any]] = [*tasks] if tasks else [change]
+        waiting: list[asyncio.Task[Any]] = [*tasks] or [asyncio.create_task(self._membership.changed.wait())]
         try:
             await asyncio.wait(waiting, timeout=self._patience(tasks, left), return_when=asyncio.FIRST_COMPLETED)
         finally:
-            change.cancel()
+            if not tasks:
+                waiting[0].cancel()
         records: list[Received] = []
         for link in self._links.values():
             if link.fetching is not None and link.fetching.done():
