@@ -31,12 +31,15 @@ class Machine(RuleBasedStateMachine):
         super().__init__()
         self.due_times = DueTimes()
         self.times: dict[int, int] = {}
+        self.shared: set[int] = set()  # times that many have in common
 
     @rule(offsets=OFFSETS, due=DUES)
     def put(self, offsets: set[int], due: int) -> None:
         new = offsets - self.times.keys()
         self.due_times.put(BitMap64(new), due)
         self.times.update(dict.fromkeys(new, due))
+        if len(new) >= due_times.GROUP:
+            self.shared.add(due)
 
     @rule(offsets=OFFSETS, dues=st.lists(DUES, min_size=12, max_size=12))
     def put_each(self, offsets: set[int], dues: list[int]) -> None:
@@ -51,6 +54,12 @@ class Machine(RuleBasedStateMachine):
         for offset in due:
             del self.times[offset]
 
+    @rule(now=DUES)
+    def due_apart(self, now: int) -> None:
+        due = {o for o, at in self.times.items() if at <= now}
+        apart = set(self.due_times.due_apart(now))
+        assert {o for o in due if self.times[o] not in self.shared} <= apart <= due
+
     @rule(offsets=OFFSETS)
     def remove(self, offsets: set[int]) -> None:
         self.due_times.remove(BitMap64(offsets))
@@ -61,6 +70,7 @@ class Machine(RuleBasedStateMachine):
     def shift(self, by: int) -> None:
         self.due_times.shift(by)
         self.times = {offset: due + by for offset, due in self.times.items()}
+        self.shared = {due + by for due in self.shared}
 
     @rule()
     def rebuild(self) -> None:

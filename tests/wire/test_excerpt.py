@@ -14,12 +14,13 @@ def batch(count: int = 10) -> bytearray:
     return build(new, timestamp=1000, base_offset=50, producer_id=7, producer_epoch=1, base_sequence=3)
 
 
-@pytest.mark.parametrize('deltas', [[0], [9], [3, 4, 8], list(range(10))])
-def test_it_has_these_records_as_they_were(deltas: list[int]) -> None:
+@pytest.mark.parametrize('wanted', [[(50, 50)], [(59, 59)], [(53, 54), (58, 58)], [(50, 52), (53, 59)]])
+def test_it_has_these_records_as_they_were(wanted: list[tuple[int, int]]) -> None:
     before = batch()
     data = memoryview(bytes(13) + before)
     [span] = spans(data, 13)
-    part = excerpt(data, span, starts(before, 10), deltas)
+    part = excerpt(data, span.position, starts(before, 10), 50, wanted)
+    deltas = [offset - 50 for first, last in wanted for offset in range(first, last + 1)]
     all_records = list(records(before))
     assert list(records(part)) == [all_records[delta] for delta in deltas]
     header, whole = read_header(part), read_header(before)
@@ -29,8 +30,7 @@ def test_it_has_these_records_as_they_were(deltas: list[int]) -> None:
 
 def test_all_of_them_are_the_batch() -> None:
     before = batch()
-    [span] = spans(before)
-    assert excerpt(memoryview(before), span, starts(before, 10), range(10)) == before
+    assert excerpt(memoryview(before), 0, starts(before, 10), 50, [(50, 59)]) == before
 
 
 @pytest.mark.parametrize('count', [9, 11, 1000])

@@ -17,7 +17,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from heapq import heapify, heappop, heappush
+from heapq import heapify, heappop, heappush, heapreplace
 from itertools import compress
 from typing import TypeAlias
 
@@ -139,10 +139,27 @@ class DueTimes:
         recent = self._recent
         while recent and recent[0][0] <= now:
             due.add(heappop(recent)[1])
-        while self._runs and self._runs[0][0] <= now:
-            run = heappop(self._runs)[2]
-            due |= BitMap64(run.pop_due(now))
-            self._add_run(run)
+        runs = self._runs
+        if runs and runs[0][0] <= now:
+            popped: array[int] = array('Q')
+            while runs and runs[0][0] <= now:
+                run = runs[0][2]
+                popped += run.pop_due(now)
+                head = run.head()
+                if head is None:
+                    heappop(runs)
+                else:
+                    self._serial += 1
+                    heapreplace(runs, (head, self._serial, run))
+            due |= BitMap64(popped)
+        return due
+
+    def due_apart(self, now: int) -> BitMap64:
+        """What falls due up to `now`, but for what has its time in common with many. It stays."""
+        due = BitMap64([offset for at, offset in self._recent if at <= now])
+        for head, _, run in self._runs:
+            if head <= now:
+                due |= BitMap64(run.offsets[run.position : bisect_right(run.dues, now, run.position)])
         return due
 
     def remove(self, offsets: BitMap64) -> None:

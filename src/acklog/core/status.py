@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from typing import Literal, NamedTuple
 
 from pyroaring import BitMap64
@@ -215,6 +216,15 @@ class Status:
     def waiting(self) -> BitMap64:
         """Those that wait."""
         return self._state.waiting.offsets.copy()
+
+    @property
+    def waits(self) -> bool:
+        """Whether any waits."""
+        return bool(self._state.waiting.offsets)
+
+    def due_apart(self, now: int) -> array[int]:
+        """Offsets that fall due up to `now`, in order, but for those that have their instant in common with many."""
+        return self._state.waiting.due_apart(now).to_array()
 
     def next_due(self) -> int | None:
         """When the first of those that wait comes, or has waited as long as it may (ms)."""

@@ -71,6 +71,10 @@ class Waiting:
         firsts = (self.named.first(), self.delayed.first(), self.limited.first())
         return min((first for first in firsts if first is not None), default=None)
 
+    def due_apart(self, now: int) -> BitMap64:
+        """Those that come back by `now`, but for those that have their instant in common with many."""
+        return self.named.due_apart(now) | self.delayed.due_apart(now)
+
     def due_of(self, offset: int) -> int | None:
         """When one falls due. Looks through everything."""
         found = (times.due_of(offset) for times in self._times())

@@ -11,20 +11,20 @@ from __future__ import annotations
 
 import struct
 from array import array
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 import crc32c as _crc32c
 
 from acklog.errors import CorruptBatch
 from acklog.wire.primitives import get_varint
-from acklog.wire.record_batch import HEADER_SIZE, Span
+from acklog.wire.record_batch import HEADER_SIZE
 
 _BEFORE_CRC = struct.Struct('>qiib')  # base offset, length, leader epoch, magic
 _AFTER_CRC_SIZE = 36  # attributes to base sequence, as they are
 _CRC_END = 21
 _BEHIND_LENGTH = 12
 _INT = struct.Struct('>i')
-_UNSIGNED = struct.Struct('>I')
+_HEAD = struct.Struct('>qiibI')  # the same with the CRC
 
 
 def starts(batch: bytes | bytearray, count: int) -> array[int]:
@@ -52,12 +52,17 @@ def starts(batch: bytes | bytearray, count: int) -> array[int]:
     return found
 
 
-def excerpt(data: memoryview, span: Span, places: array[int], deltas: Iterable[int]) -> bytes:
-    """The records at `deltas`, in order, of the batch at `span` in `data`, whose `starts` are `places`."""
-    begin = span.position
-    parts = [data[begin + places[delta] : begin + places[delta + 1]] for delta in deltas]
-    after = bytes(data[begin + _CRC_END : begin + _CRC_END + _AFTER_CRC_SIZE]) + _INT.pack(len(parts))
-    body = b''.join((after, *parts))
+def excerpt(
+    data: bytes | memoryview, begin: int, places: array[int], first: int, wanted: Sequence[tuple[int, int]]
+) -> bytes:
+    """The records `wanted` (ranges of offsets, in order) of the batch at `begin` in `data` that begins with offset
+    `first`, and whose `starts` are `places`."""
+    count = 0
+    parts: list[bytes | memoryview] = [b'']
+    for one, last in wanted:
+        count += last - one + 1
+        parts.append(data[begin + places[one - first] : begin + places[last - first + 1]])
+    parts[0] = bytes(data[begin + _CRC_END : begin + _CRC_END + _AFTER_CRC_SIZE]) + _INT.pack(count)
+    body = b''.join(parts)
     base, _, epoch, magic = _BEFORE_CRC.unpack_from(data, begin)
-    head = _BEFORE_CRC.pack(base, _CRC_END - _BEHIND_LENGTH + len(body), epoch, magic)
-    return b''.join((head, _UNSIGNED.pack(_crc32c.crc32c(body)), body))
+    return _HEAD.pack(base, _CRC_END - _BEHIND_LENGTH + len(body), epoch, magic, _crc32c.crc32c(body)) + body

@@ -32,7 +32,7 @@ class Deliveries:
     def __init__(self, broker: Broker, journal: Journal) -> None:
         self.journal = journal
         self._broker = broker
-        self._excerpts = Excerpts()
+        self.excerpts = Excerpts()
         self._refolds = Refolds(broker, journal, self._forget)
         self._all: dict[ShareKey, ShareDelivery] = {}
         self._of_group: dict[int, dict[ShareKey, ShareDelivery]] = {}
@@ -89,7 +89,7 @@ class Deliveries:
 
     def _add(self, key: ShareKey, group: Group, partition: Partition, state: SharePartition) -> ShareDelivery:
         broker = self._broker
-        delivery = ShareDelivery(key, partition, state, self.journal, broker.clock, broker.timer, self._excerpts)
+        delivery = ShareDelivery(key, partition, state, self.journal, broker.clock, broker.timer, self.excerpts)
         delivery.read_committed = read_committed(group)
         delivery.paused = broker.pauses.of(group) is not None
         delivery.watch = self._watch_of(group)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
+from acklog.broker.deliveries.foresight import Foresight
 from acklog.broker.deliveries.waiting import Waiters
 from acklog.broker.journal.format import ShareKey
 from acklog.core import operators
@@ -58,6 +59,7 @@ class ShareDelivery:
         self.owes: Callable[[ShareDelivery], None] | None = None  # is told when dead letters are to be written
         self.oldest: tuple[int, int] | None = None  # an offset and its time (ms), when last looked at
         self.waiters = Waiters()  # polls that found nothing to take
+        self.foresight = Foresight(self, excerpts, clock, timer)
         self._timer = timer
         self._armed: int | None = None
         partition.deliveries[key.group] = self
@@ -82,7 +84,13 @@ class ShareDelivery:
         """All or, by InvalidRecordState, none (rule 3). Recorded, not yet written."""
         self.check()
         now = self.clock()
-        self.state.acknowledge(now, member, [_for_core(ack, now) for ack in acks])
+        plain = [  # a call for each would cost more than the rest
+            (ack[0], ack[1], ack[2][0])
+            if len(ack) == 4 and ack[3] is None and len(ack[2]) == 1
+            else _for_core(ack, now)
+            for ack in acks
+        ]
+        self.state.acknowledge(now, member, plain)
         self.decided()
 
     def lost(self, member: str) -> None:

@@ -80,6 +80,7 @@ class Poll:
             self.caller.on_close[waiter.end] = None
             for delivery in self.deliveries:
                 delivery.waiters[waiter] = None
+                delivery.foresight.look()
             await waiter.wait(self.broker.timer, self.until)
             for delivery in self.deliveries:
                 delivery.waiters.pop(waiter, None)

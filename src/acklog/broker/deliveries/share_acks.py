@@ -38,8 +38,8 @@ def acknowledge_all(
     results: Results = {}
     for key, batches in acks.items():
         try:
-            _check_form(batches, renew_allowed)
-            _apply(broker, caller, session, key, batches)
+            renews = _check_form(batches, renew_allowed) == RENEW
+            _apply(broker, caller, session, key, batches, renews)
         except AcklogError as error:
             results[key] = answer_to(error)
         else:
@@ -57,7 +57,9 @@ async def confirmed(results: Results, written: Promise[LogError | None] | None) 
     return results
 
 
-def _apply(broker: Broker, caller: Caller, session: ShareSession, key: Key, batches: Sequence[Acknowledgement]) -> None:
+def _apply(
+    broker: Broker, caller: Caller, session: ShareSession, key: Key, batches: Sequence[Acknowledgement], renews: bool
+) -> None:
     topic = broker.catalog.topics_by_id.get(key[0])
     if topic is None:
         raise Refused(ErrorCode.UNKNOWN_TOPIC_ID, 'there is no topic with that id')
@@ -66,23 +68,30 @@ def _apply(broker: Broker, caller: Caller, session: ShareSession, key: Key, batc
     delivery = None if group is None else broker.deliveries.find(group, *key)
     if group is None or delivery is None:
         raise Refused(ErrorCode.INVALID_RECORD_STATE, 'nothing of this partition was delivered to this group')
-    if any(RENEW in batch[2] for batch in batches) and not group.flag('share.renew.acknowledge.enable'):
+    if renews and not group.flag('share.renew.acknowledge.enable'):
         raise Refused(ErrorCode.INVALID_RECORD_STATE, 'Renewing acquisition locks is not enabled for the group.')
     delivery.acknowledge(session.key.member, batches)
 
 
-def _check_form(batches: Sequence[Acknowledgement], renew_allowed: bool) -> None:
-    """Raises Refused for what no state could make right (KIP-932: INVALID_REQUEST)."""
-    highest = RENEW if renew_allowed else RENEW - 1
-    end = -1
+def _check_form(batches: Sequence[Acknowledgement], renew_allowed: bool) -> int:
+    """The highest type there is. Raises Refused for what no state could make right (KIP-932: INVALID_REQUEST)."""
+    allowed = RENEW if renew_allowed else RENEW - 1
+    end, highest = -1, 0
     for batch in batches:
-        first, last, types = batch[:3]
+        first, last, types = batch[0], batch[1], batch[2]
+        if end < first == last and len(types) == 1 and types[0] <= allowed:  # as nearly always
+            end = last
+            if types[0] > highest:
+                highest = types[0]
+            continue
         if first < 0 or last < first:
             raise Refused(ErrorCode.INVALID_REQUEST, f'offsets {first} to {last} are no range')
         if first <= end:
             raise Refused(ErrorCode.INVALID_REQUEST, f'offsets {first} to {last} overlap the range before or go back')
         if len(types) != 1 and len(types) != last - first + 1:
             raise Refused(ErrorCode.INVALID_REQUEST, f'{len(types)} types for offsets {first} to {last}')
-        if max(types) > highest:
-            raise Refused(ErrorCode.INVALID_REQUEST, f'acknowledge types are 0 to {highest}, not {max(types)}')
+        highest = max(highest, *types)
+        if highest > allowed:
+            raise Refused(ErrorCode.INVALID_REQUEST, f'acknowledge types are 0 to {allowed}, not {highest}')
         end = last
+    return highest
