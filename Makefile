@@ -12,7 +12,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 p
 # For one test: make test TESTS=tests/core/test_acquire.py
 TESTS ?=
 
-.PHONY: help demo test check venv demo-venv lint types layers format bench crash soak conformance docs docs-serve lock clean clean-venv
+.PHONY: help demo test check venv demo-venv lint types layers format bench bench-redelivery crash soak conformance docs docs-serve lock clean clean-venv
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /  \1~/p' $(MAKEFILE_LIST) | awk -F'~' '{printf "%-14s %s\n", $$1, $$2}'
@@ -55,6 +55,9 @@ format: venv  ## format the code and mend what can be mended
 
 bench: venv  ## compare with Apache Kafka on this machine; a look: make bench BENCH=--quick
 	$(BIN)/python bench/run.py $(BENCH)
+
+bench-redelivery: venv  ## redelivery, waiting, holding, redrive, the own client: minutes; a look: BENCH=--quick
+	$(BIN)/python bench/redelivery.py $(BENCH)
 
 crash: venv  ## kill -9 of a server under load, again and again: make crash ROUNDS=50
 	$(BIN)/python -m acklog.testing.crash --rounds $(or $(ROUNDS),50)

@@ -1,11 +1,11 @@
-"""All figures of the benchmark: what they are called, their unit, which way is better, and what they are to reach.
+"""All figures of the benchmarks: what they are called, their unit, which way is better, and what they are to reach.
 
-A goal is a ratio to Kafka's median of the same run (`times`), or a number (`at most`); some refer to the disk.
+A goal is a ratio to Kafka's median of the same run (`times`), or a number (`at_most`, `at_least`); some refer to the
+disk.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 
@@ -18,10 +18,11 @@ class Figure(NamedTuple):
     better: Literal['more', 'less']
     times: float | None = None  # goal: so many times better than Kafka
     at_most: float | None = None  # goal: a bound by itself
+    at_least: float | None = None  # goal: the same, from below
     above_fdatasync: float | None = None  # goal: at most the disk's fdatasync p50 and so much
 
 
-RATE, CPU, US, MS, S, MB = 'records/s', 'CPU s per 1 M', 'us', 'ms', 's', 'MB'
+RATE, CPU, US, MS, S, MB, COUNT = 'records/s', 'CPU s per 1 M', 'us', 'ms', 's', 'MB', 'records'
 
 FIGURES = (
     Figure('publish_100b_all', 'publish, 100 B, acks=all', RATE, 'more', times=1.6),
@@ -69,4 +70,66 @@ FIGURES = (
     Figure('many_idle_cpu', '10,000 partitions: CPU, idle', '%', 'less', at_most=1),
 )
 
-BY_NAME: Mapping[str, Figure] = {figure.name: figure for figure in FIGURES}
+REDELIVERY = (
+    Figure('released_rate', 'release until instants of their own, own client', RATE, 'more'),
+    Figure('released_due', 'redelivery: the most that fell due a second', RATE, 'more'),
+    Figure('released_p50', 'redelivery: late by, p50', MS, 'less'),
+    Figure('released_p99', 'redelivery: late by, p99', MS, 'less', at_most=3),
+    Figure('released_alone_p99', 'redelivery: p99 of those due when all were released', MS, 'less', at_most=3),
+    Figure('released_max', 'redelivery: late by, at most', MS, 'less'),
+    Figure('released_early', 'redelivery: came early', COUNT, 'less', at_most=0),
+    Figure('released_mb', 'resident memory with all of these waiting', MB, 'less'),
+    Figure('released_cpu', 'server CPU: release these and deliver them', CPU, 'less'),
+    Figure('beside_nothing_p50', 'others, publish to delivery at 200/s, p50: before', MS, 'less'),
+    Figure('beside_nothing_p99', 'others, publish to delivery at 200/s, p99: before', MS, 'less'),
+    Figure('beside_releasing_p50', 'others, p50: while these are released', MS, 'less'),
+    Figure('beside_releasing_p99', 'others, p99: while these are released', MS, 'less'),
+    Figure('beside_redelivery_p50', 'others, p50: while these come', MS, 'less'),
+    Figure('beside_redelivery_p99', 'others, p99: while these come', MS, 'less'),
+    Figure('later_rate', 'publish for later, own client', RATE, 'more'),
+    Figure('later_due', 'published for later: the most that fell due a second', RATE, 'more'),
+    Figure('later_p50', 'published for later: late by, p50', MS, 'less'),
+    Figure('later_p99', 'published for later: late by, p99', MS, 'less', at_most=3),
+    Figure('later_max', 'published for later: late by, at most', MS, 'less'),
+    Figure('later_early', 'published for later: came early', COUNT, 'less', at_most=0),
+    Figure('later_cpu', 'server CPU: deliver these', CPU, 'less'),
+    Figure('waiting_rate', 'a million waiting: put there by the stock client', RATE, 'more', at_least=150_000),
+    Figure('waiting_cpu', 'a million waiting: server CPU of that', CPU, 'less'),
+    Figure('waiting_mb', 'a million waiting: resident memory', MB, 'less', at_most=100),
+    Figure('waiting_more_mb', 'a million waiting: of that, for them', MB, 'less'),
+    Figure('waiting_take', 'a million waiting: take new ones', RATE, 'more'),
+    Figure('waiting_take_alone', 'a million waiting: the same where none wait', RATE, 'more'),
+    Figure('apart_rate', 'the same, an instant for each: put there', RATE, 'more', at_least=150_000),
+    Figure('apart_cpu', 'the same, an instant for each: server CPU', CPU, 'less'),
+    Figure('apart_more_mb', 'the same, an instant for each: memory for them', MB, 'less', at_most=100),
+    Figure('storm_seconds', '100,000 due at once: until all have come', S, 'less'),
+    Figure('storm_early', '100,000 due at once: came early', COUNT, 'less', at_most=0),
+    Figure('storm_unordered', '100,000 due at once: came out of order', COUNT, 'less', at_most=0),
+    Figure('storm_publish_p99', '100,000 due at once: publish meanwhile, p99', MS, 'less', at_most=20),
+    Figure('held_rate', 'every tenth held, the rest settled', RATE, 'more'),
+    Figure('held_mb', 'every tenth held: memory for that, server', MB, 'less'),
+    Figure('held_client_mb', 'every tenth held: memory for that, client', MB, 'less'),
+    Figure('held_settled', 'every tenth held: then those settled', RATE, 'more'),
+    Figure('redrive_seconds', '100,000 dead redriven: until all have come', S, 'less'),
+    Figure('redrive_rated_seconds', 'the same at 25,000/s', S, 'less'),
+    Figure('redrive_rated_early', 'the same: before the rate allows it, at most', MS, 'less', at_most=1),
+    Figure('why_p50', '`why` under load, 50/s, p50', MS, 'less'),
+    Figure('why_p99', '`why` under load, 50/s, p99', MS, 'less'),
+    Figure('record_p50', '`record` under load, 50/s, p50', MS, 'less'),
+    Figure('record_p99', '`record` under load, 50/s, p99', MS, 'less'),
+    Figure('questions_fall', 'publish and take by so much less meanwhile', '%', 'less'),
+    Figure('own_publish', 'own client, publish_all', RATE, 'more'),
+    Figure('own_send', 'own client, send, a future for each', RATE, 'more'),
+    Figure('c_publish', 'C client, produce', RATE, 'more'),
+    Figure('own_publish_slower', 'C client: so many times as fast in publishing', 'x', 'less', at_most=3),
+    Figure('own_take', 'own client, poll, accept a batch', RATE, 'more', at_least=150_000),
+    Figure('own_take_one', 'own client, async for, record.accept()', RATE, 'more'),
+    Figure('own_take_sync', 'own client, synchronous, poll, accept a batch', RATE, 'more'),
+    Figure('c_take', 'C client, poll, implicit accept', RATE, 'more'),
+    Figure('own_publish_cpu', "the client's own CPU: publish_all", CPU, 'less'),
+    Figure('own_send_cpu', "the client's own CPU: send", CPU, 'less'),
+    Figure('c_publish_cpu', "the client's own CPU: produce, C client", CPU, 'less'),
+    Figure('own_take_cpu', "the client's own CPU: poll, accept a batch", CPU, 'less'),
+    Figure('own_take_one_cpu', "the client's own CPU: async for", CPU, 'less'),
+    Figure('c_take_cpu', "the client's own CPU: poll, C client", CPU, 'less'),
+)

@@ -19,25 +19,26 @@ import json
 import os
 import platform
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
 from collections import defaultdict
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
 
 from disk import fdatasync_us
+from figures import FIGURES
 from loopback import loopback_us
 from servers import Acklog, Kafka, Server, kafka_missing, resident_mb
 from table import render
+
+from client import figures_of
 
 MEASURES = (
     'start', 'publish', 'share', 'pair', 'small', 'sync_latency', 'end_to_end', 'new_member', 'takeover', 'recovery',
     'many_partitions',
 )  # fmt: skip
-HERE = Path(__file__).parent
-CLIENT_TIMEOUT_S = 900
 Results = dict[str, dict[str, list[float]]]
 
 
@@ -86,16 +87,10 @@ class Benchmark:
             server.remove()
 
     def _client(self, server: Server, name: str) -> None:
-        command = [sys.executable, str(HERE / 'client.py'), name, server.address, str(server.pid)]
-        command += [str(self._scale), self._cpus]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=CLIENT_TIMEOUT_S, check=True)
-        except subprocess.TimeoutExpired:
-            self._failed(server.name, name, f'not done after {CLIENT_TIMEOUT_S} s')
-        except subprocess.CalledProcessError as error:
-            self._failed(server.name, name, error.stderr.strip())
-        else:
-            self._note(server.name, json.loads(done.stdout))
+            self._note(server.name, figures_of(name, server, self._scale, self._cpus))
+        except RuntimeError as error:
+            self._failed(server.name, name, str(error))
 
     def _note(self, server: str, figures: dict[str, float]) -> None:
         for name, value in figures.items():
@@ -128,16 +123,16 @@ def main() -> int:
         say('stopped; this is what there is')
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    print(f'\n{_machine()}; medians of {rounds} round{"s" * (rounds > 1)}{", quick" * options.quick}\n')
-    print(render(benchmark.results))
+    print(f'\n{machine()}; medians of {rounds} round{"s" * (rounds > 1)}{", quick" * options.quick}\n')
+    print(render(FIGURES, benchmark.results))
     for failure in benchmark.failures:
         print(f'FAILED {failure}')
     if options.json:
-        Path(options.json).write_text(json.dumps({'machine': _machine(), 'rounds': benchmark.results}, indent=1) + '\n')
+        Path(options.json).write_text(json.dumps({'machine': machine(), 'rounds': benchmark.results}, indent=1) + '\n')
     return 1 if benchmark.failures else 0
 
 
-def _machine() -> str:
+def machine() -> str:
     return f'{os.cpu_count()} cores ({platform.machine()}), {platform.system()} {platform.release()}'
 
 
@@ -146,7 +141,7 @@ def _arguments() -> argparse.Namespace:
         prog='bench/run.py', description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument('--quick', action='store_true')
-    parser.add_argument('--only', type=_names, default=list(MEASURES), metavar='NAMES')
+    parser.add_argument('--only', type=names_in(MEASURES), default=list(MEASURES), metavar='NAMES')
     parser.add_argument('--rounds', type=int, default=0)
     parser.add_argument('--json', metavar='FILE')
     parser.add_argument('--alone', action='store_true', help='acklog only')
@@ -155,11 +150,16 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _names(text: str) -> list[str]:
-    names = text.split(',')
-    unknown = [name for name in names if name not in MEASURES]
-    if unknown:
-        raise argparse.ArgumentTypeError(f'no measurement {", ".join(unknown)}; there are: {", ".join(MEASURES)}')
+def names_in(measures: Sequence[str]) -> Callable[[str], list[str]]:
+    """Reads names of `measures` with commas between."""
+
+    def names(text: str) -> list[str]:
+        names = text.split(',')
+        unknown = [name for name in names if name not in measures]
+        if unknown:
+            raise argparse.ArgumentTypeError(f'no measurement {", ".join(unknown)}; there are: {", ".join(measures)}')
+        return names
+
     return names
 
 

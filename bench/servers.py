@@ -34,6 +34,11 @@ class Server(Protocol):
     @property
     def address(self) -> str: ...
 
+    @property
+    def http(self) -> str:
+        """Where HTTP is, as http://HOST:PORT; '' for nowhere."""
+        ...
+
     def start(self) -> float:
         """Start it. Returns the seconds until it answered."""
         ...
@@ -69,6 +74,10 @@ class Acklog:
     @property
     def address(self) -> str:
         return self._process.address
+
+    @property
+    def http(self) -> str:
+        return self._process.http
 
     def start(self) -> float:
         begun = time.monotonic()
@@ -107,6 +116,10 @@ class Kafka:
     @property
     def address(self) -> str:
         return f'127.0.0.1:{self._port}'
+
+    @property
+    def http(self) -> str:
+        return ''
 
     def start(self) -> float:
         if not self._dir.exists():

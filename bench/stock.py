@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -25,14 +25,15 @@ class Target:
     address: str
     pid: int
     scale: float  # 1, or less in a quick run
+    http: str = ''  # where HTTP is, as http://HOST:PORT; '' for nowhere
 
     def records(self, full: int) -> int:
         return max(1, int(full * self.scale))
 
-    def topic(self, partitions: int = PARTITIONS) -> str:
+    def topic(self, partitions: int = PARTITIONS, configs: Mapping[str, str] | None = None) -> str:
         """A new topic, and a group of the same name that begins at its first record."""
         name = f'bench-{uuid.uuid4().hex[:8]}'
-        create_topic(self.address, name, partitions)
+        create_topic(self.address, name, partitions, configs)
         configure_group(self.address, name, {'share.auto.offset.reset': 'earliest'})
         return name
 
