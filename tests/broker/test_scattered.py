@@ -9,8 +9,9 @@ from collections.abc import AsyncIterator, Sequence
 import pytest
 from tests.broker.groups_world import START, World, settled
 
-from acklog.broker.deliveries import delivery as deliveries
+from acklog.broker.deliveries import batches
 from acklog.broker.deliveries.delivery import ShareDelivery
+from acklog.broker.deliveries.taking import take
 from acklog.log.seam import Durability
 from acklog.wire.acknowledgements import ACCEPT, RELEASE
 from acklog.wire.record_batch import build
@@ -31,7 +32,7 @@ async def scattered(world: World, dues: Sequence[int], compression: str = 'none'
         await partition.append(batch, START, Durability.WRITTEN)
     delivery = world.broker.deliveries.find(world.catalog.groups['g'], topic, 0)
     assert delivery is not None
-    await delivery.take('m', len(dues) * RECORDS, 1 << 30, strict=True)
+    await take(delivery, 'm', len(dues) * RECORDS, 1 << 30, strict=True)
     for number, due in enumerate(dues):
         first, waits = number * RECORDS, kept(number)
         around = ((first, waits - 1), (waits + 1, first + RECORDS - 1))
@@ -46,7 +47,7 @@ def kept(number: int) -> int:
 
 
 async def taken(delivery: ShareDelivery, max_bytes: int) -> list[int]:
-    found = await delivery.take('m', 500, max_bytes, strict=True)
+    found = await take(delivery, 'm', 500, max_bytes, strict=True)
     return [] if found is None else [offset for first, last, _ in found.ranges for offset in range(first, last + 1)]
 
 
@@ -73,7 +74,7 @@ async def test_batches_that_must_be_sent_whole_count_whole() -> None:
 
 
 async def test_few_batches_are_walked_through_in_one_take(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deliveries, 'FRESH', 3 * SIZE)
+    monkeypatch.setattr(batches, 'FRESH', 3 * SIZE)
     world = await World.open()
     _, delivery = await scattered(world, [1000] * BATCHES)
     world.pass_time(1000)

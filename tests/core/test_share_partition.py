@@ -332,9 +332,9 @@ def test_an_answer_that_was_never_sent_is_free_but_not_for_ever() -> None:
         assert taken.lock is not None
         assert state.unsent(NOW, taken.lock, range(5)) == 5
         assert state.unsent(NOW, taken.lock, range(5)) == 0
-        assert state.held_by('a') == [(5, 5)]
+        assert state.status.held_by('a') == [(5, 5)]
         state.left(NOW, 'a')
-    assert (state.state_of(0).attempts, state.state_of(0).leaves) == (1, 9)
+    assert (state.status.record(0).attempts, state.status.record(0).leaves) == (1, 9)
 
 
 def test_an_answer_that_was_never_sent_gives_back_nothing_of_another() -> None:
@@ -343,7 +343,7 @@ def test_an_answer_that_was_never_sent_gives_back_nothing_of_another() -> None:
     state.left(NOW, 'a')
     assert first.lock is not None and take(state, log, member='a').ranges
     assert state.unsent(NOW, first.lock, range(6)) == 0
-    assert state.held_by('a') == [(0, 5)]
+    assert state.status.held_by('a') == [(0, 5)]
 
 
 def test_a_restart_is_no_failure() -> None:

@@ -103,13 +103,16 @@ class Poll:
             if delivery.waiters:
                 delivery.offer()
 
-    async def _look(self) -> None:
-        """One round over the partitions."""
+    def _keys(self) -> Collection[Key]:
         try:
-            keys = list(self.keys())
+            return self.keys()
         except Refused:
             self._pass_on()
             raise
+
+    async def _look(self) -> None:
+        """One round over the partitions."""
+        keys = list(self._keys())
         self.deliveries = []
         records, left, visited = self.max_records, min(self.max_bytes, self.caller.room()), 0
         for key in keys if left > 0 else ():
@@ -136,7 +139,7 @@ class Poll:
             return False
         key = (source.topic_id, source.index)
         left = min(self.max_bytes, self.caller.room())
-        if left <= 0 or key not in self.keys() or await self._take(key, self.max_records, left) is None:
+        if left <= 0 or key not in self._keys() or await self._take(key, self.max_records, left) is None:
             return False
         await self._written()
         source.offer()

@@ -63,7 +63,7 @@ async def take(delivery: ShareDelivery, member: str, count: int, max_bytes: int,
         if acquired.lock is not None:
             ranges = acquired.ranges
             found = buffers(delivery, pieces, ranges)
-            records = sum(last - first + 1 for first, last, _ in ranges)
+            records = sum([last - first for first, last, _ in ranges]) + len(ranges)
             return Taken(found, sum(map(len, found)), ranges, records, acquired.lock, acquired.until)
         if state.end == end:
             return None  # somebody else was faster; otherwise only gaps were passed: go on behind them
