@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -118,6 +118,53 @@ async def test_accepts_rejects_and_releases_with_a_growing_delay(acklog_server: 
     assert seen == [(b'good', 1), (b'poison', 1), (b'flaky', 1), (b'flaky', 2), (b'flaky', 3)]
     async with acklog.connect(acklog_server.address) as client:
         assert await lag(client) == 0
+
+
+class Wordless(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError('no words either')
+
+
+class NoException(BaseException):
+    """Of the kind that `except Exception` does not see."""
+
+
+ENDS: list[Callable[[], BaseException]] = [
+    ValueError,
+    TimeoutError,
+    Wordless,
+    NoException,
+    asyncio.CancelledError,
+    GeneratorExit,
+    StopIteration,
+    StopAsyncIteration,
+    lambda: OSError('a file \udcff'),
+    lambda: acklog.Reject(5),  # type: ignore[arg-type]
+    lambda: acklog.Reject('x' * 5000),
+    lambda: acklog.Reject('a file \udcff'),
+]
+
+
+@pytest.mark.parametrize('in_threads', [False, True])
+async def test_however_a_call_ends_its_record_is_settled(acklog_server: LocalServer, in_threads: bool) -> None:
+    def end(record: acklog.Received) -> None:
+        if record.value:
+            raise ENDS[record.value[0] - 1]()
+
+    async def end_in_loop(record: acklog.Received) -> None:
+        end(record)
+
+    handler = end if in_threads else end_in_loop
+    worker = acklog.worker('billing', ['orders'], concurrency=3, backoff=[3600])(handler)
+    values = [*(bytes([number + 1]) for number in range(len(ENDS))), b'']
+    async with at_work(worker, acklog_server, *values), acklog.connect(acklog_server.address) as client:
+        for _ in range(500):
+            if await lag(client) == len(ENDS) - 3:  # those that wait; the others are dead or done
+                break
+            await asyncio.sleep(0.02)
+        acklog_server.move(hours=2)
+        await asyncio.sleep(0.3)
+        assert await lag(client) == len(ENDS) - 3
 
 
 @pytest.mark.parametrize('in_threads', [False, True])

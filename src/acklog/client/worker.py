@@ -42,7 +42,7 @@ class Reject(Exception):
 
     def __init__(self, reason: str = '') -> None:
         super().__init__(reason)
-        self.reason = reason
+        self.reason = str(reason)  # whatever it was: a record must not stay held for a wrong word
 
 
 class Worker:
@@ -171,14 +171,15 @@ class Worker:
             await self._call(record)
         except Reject as reject:
             record.reject(reason=reject.reason if subscription.knows_times else '')
-        except Exception as error:  # whatever the user's function raises: the record comes again
+        except BaseException as error:  # whatever the user's function raises: the record comes again
+            if isinstance(error, SystemExit | KeyboardInterrupt) or _is_being_cancelled():
+                raise
             after = self._delay(subscription, record)
             when = '' if after is None else f', to come again in {after:.1f} s'
             logger.warning(
                 '%s failed (delivery %d), handed back%s', record.place, record.deliveries, when, exc_info=error
             )
-            words = f'{type(error).__name__}: {error}'[:MOST_WORDS] if subscription.knows_times else ''
-            record.release(after=after, reason=words)
+            record.release(after=after, reason=_words(error) if subscription.knows_times else '')
         else:
             record.accept()
 
@@ -188,9 +189,15 @@ class Worker:
             return
         if self._threads is None:
             self._threads = ThreadPoolExecutor(self.concurrency, thread_name_prefix='acklog worker')
-        result = await asyncio.get_running_loop().run_in_executor(self._threads, self.handler, record)
+        result = await asyncio.get_running_loop().run_in_executor(self._threads, self._call_in_thread, record)
         if result is not None:
             await result
+
+    def _call_in_thread(self, record: Received) -> Awaitable[None] | None:
+        try:
+            return self.handler(record)
+        except StopIteration as error:  # a future takes anything but that, and would never be done
+            raise RuntimeError('the function raised StopIteration') from error
 
     def _delay(self, subscription: Subscription, record: Received) -> float | None:
         """Seconds until the record is to come again; None where the group's backoff says, or nobody can."""
@@ -198,6 +205,20 @@ class Worker:
             return None
         seconds = self.backoff[min(record.deliveries, len(self.backoff)) - 1]
         return seconds * random.uniform(1 - JITTER, 1 + JITTER)
+
+
+def _is_being_cancelled() -> bool:
+    """Not so where the function itself raises CancelledError, as when it awaits something that was cancelled."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+def _words(error: BaseException) -> str:
+    name = type(error).__name__
+    try:
+        return f'{name}: {error}'[:MOST_WORDS]
+    except Exception:  # of the user's own class
+        return name
 
 
 def worker(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from typing import Any
 
 import httpx
@@ -98,6 +99,22 @@ def test_a_part_of_the_path(api: httpx.Client) -> None:
     assert problem(answer)['errors'][0]['parameter'] == 'partition'
     assert api.get('/v1/groups/%FF').status_code == 400
     assert api.get('/v1/topics/%2e%2e%2f').status_code == 400
+
+
+@pytest.mark.parametrize('where', ['header', 'headers', 'path', 'query'])
+def test_a_head_that_is_too_large(api: httpx.Client, where: str) -> None:
+    """In one piece; in several the connection is closed when it gets too large."""
+    host, port = api.base_url.host, api.base_url.port or 80
+    headers = {'header': 'a: ' + 'x' * 20_000 + '\r\n', 'headers': 'a: xxxxxxxx\r\n' * 2000}.get(where, '')
+    path = {'path': '/v1/topics/' + 'x' * 20_000, 'query': '/v1/topics?limit=' + '1' * 20_000}.get(where, '/v1')
+    with socket.create_connection((host, port)) as client:
+        client.sendall(f'GET {path} HTTP/1.1\r\nHost: {host}\r\n{headers}\r\n'.encode())
+        client.settimeout(10)
+        said = b''
+        while piece := client.recv(65_536):
+            said += piece
+    assert said.startswith((b'HTTP/1.1 431 ', b'HTTP/1.1 400 ')), said[:200]
+    assert b'"status":431' in said or b'"status": 400' in said
 
 
 @pytest.mark.parametrize('kind', ['application/x-www-form-urlencoded', 'text/plain', ''])

@@ -39,6 +39,7 @@ complaints = RateLimited(logging.getLogger('acklog.http'))
 
 ALWAYS = {'cache-control': 'no-store', 'x-content-type-options': 'nosniff'}
 LONGEST_AGENT = 256
+MOST_HEAD_BYTES = 16 << 10
 
 
 class App:
@@ -191,6 +192,12 @@ def _with(headers: Mapping[str, str]) -> dict[str, str]:
 
 def _headers(scope: Scope) -> dict[str, str]:
     """By name; those that come more than once are joined. Raises Problem."""
+    size = len(scope['raw_path']) + len(scope['query_string'])
+    size += sum([len(name) + len(value) for name, value in scope['headers']])
+    if size > MOST_HEAD_BYTES:  # it came in one piece: else the connection was closed before
+        raise Problem(
+            431, f'The head of a request has at most {MOST_HEAD_BYTES} bytes.', headers={'connection': 'close'}
+        )
     headers: dict[str, str] = {}
     for name, value in scope['headers']:
         key, text = name.decode('latin-1'), value.decode('latin-1')

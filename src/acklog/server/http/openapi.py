@@ -61,7 +61,7 @@ class ProblemDetails(Struct, omit_defaults=True):
     errors: list[Fault] = []
 
 
-EVERY = (400, 403, 405, 421, 500, 503)
+EVERY = (400, 403, 405, 421, 431, 500, 503)
 WITH_BODY = (408, 413, 415)
 STORING = (504, 507)
 

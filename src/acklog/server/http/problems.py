@@ -9,6 +9,7 @@
 413  too large
 415  not in this media type
 421  the Host header names somebody else
+431  the head is too large
 422  well-formed, but refused for what it says
 500  a bug
 503  not now; the same request may succeed after `Retry-After` seconds
