@@ -11,7 +11,7 @@ from tests.broker.groups_world import World, settled
 
 from acklog.broker.api import Caller, Refused
 from acklog.broker.broker import JOURNAL
-from acklog.broker.catalog.topics import delete_topic
+from acklog.broker.catalog.topics import add_partitions, delete_topic
 from acklog.broker.journal.format import ShareKey
 from acklog.broker.operations import Ack, AckResult, Delivery, NewRecord, Operations
 from acklog.broker.operations.tokens import Token, decode, encode
@@ -259,3 +259,44 @@ async def test_who_waits_is_told_that_a_topic_is_no_more(world: World, named: li
         await world.publish(other, 1)
     [record] = await asyncio.wait_for(beside, 5)
     assert record.topic == 'other'
+
+
+@pytest.mark.parametrize('reset', ['earliest', 'latest', 'by_duration:PT1H'])
+@pytest.mark.parametrize('waits', [False, True])
+async def test_a_topic_that_grows(world: World, reset: str, waits: bool) -> None:
+    """What is published to a new partition is missed by no group that takes from the topic, and comes at once."""
+    await world.catalog.alter_group_configs('g', lambda _: {'share.auto.offset.reset': reset})
+    topic = await world.topic('t')
+    assert await take(world) == []
+    poll = asyncio.ensure_future(take(world, wait_ms=60_000)) if waits else None
+    await settled()
+    assert await add_partitions(world.broker, world.catalog.topics_by_id[topic], 3)
+    await world.publish(topic, 1, 2)
+    [record] = await (take(world) if poll is None else asyncio.wait_for(poll, 5))
+    assert (record.partition, record.offset) == (2, 0)
+
+
+@pytest.mark.parametrize(
+    'other',
+    [
+        NewRecord(b'other', b'k', [('h', b'1')]),
+        NewRecord(None, b'k', [('h', b'1')]),
+        NewRecord(b'v', b'other', [('h', b'1')], partition=0),
+        NewRecord(b'v', None, [('h', b'1')], partition=0),
+        NewRecord(b'v', b'k', [('h', b'2')]),
+        NewRecord(b'v', b'k', [('h', None)]),
+        NewRecord(b'v', b'k'),
+    ],
+)
+async def test_an_idempotency_key_for_other_records(world: World, other: NewRecord) -> None:
+    await world.topic('t')
+    publish = operations(world).publish
+    same = NewRecord(b'v', b'k', [('h', b'1')])
+    places = await publish(CALLER, 't', [same, same], idempotency_key='k')
+    conflict = publish(CALLER, 't', [same, other], idempotency_key='k')
+    assert await refused(conflict) is ErrorCode.DUPLICATE_RESOURCE
+    await world.restart()
+    conflict = operations(world).publish(CALLER, 't', [other, same], idempotency_key='k')
+    assert await refused(conflict) is ErrorCode.DUPLICATE_RESOURCE
+    later = NewRecord(b'v', b'k', [('h', b'1')], timestamp=5)  # its time is no part of it: mostly that is the server's
+    assert await operations(world).publish(CALLER, 't', [same, later], idempotency_key='k') == places

@@ -70,9 +70,11 @@ async def delete_topic(broker: Broker, topic: Topic) -> bool:
 
 async def add_partitions(broker: Broker, topic: Topic, count: int) -> bool:
     """Have `count` partitions. False if the topic does not exist any more. Raises Refused, LogError."""
+    before = topic.partitions
     if not await broker.catalog.add_partitions(topic, count):
         return False
     await _open(broker, topic)
+    await broker.deliveries.topic_has_grown(topic, before)
     broker.groups.topics_changed()
     return True
 

@@ -3,6 +3,7 @@ anew when the journal lost a write, ended with their group or topic."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,7 @@ from acklog.wire.error_code import ErrorCode
 
 if TYPE_CHECKING:
     from acklog.broker.broker import Broker
-    from acklog.broker.catalog.catalog import Group
+    from acklog.broker.catalog.catalog import Group, Topic
     from acklog.broker.deliveries.waiting import Waiter
     from acklog.broker.partition import Partition
     from acklog.core.events import Event
@@ -97,6 +98,22 @@ class Deliveries:
         self._all[key] = delivery
         self._of_group.setdefault(key.group, {})[key] = delivery
         return delivery
+
+    async def topic_has_grown(self, topic: Topic, before: int) -> None:
+        """Groups that take from it begin on its new partitions, those from number `before` on, at once and from their
+        start: else what is published there before somebody asks would be missed by those that begin at the end. Who
+        waits looks at them."""
+        indexes = range(topic.partitions)
+        places = [each for index in indexes if (each := self._broker.partition(topic.id_bytes, index)) is not None]
+        groups = {group: None for place in places if place.index < before for group in place.deliveries}
+        for place in [place for place in places if place.index >= before]:
+            for group_id in groups:
+                if (group := self._broker.group_by_id(group_id)) is not None:
+                    with contextlib.suppress(Refused):  # deleted meanwhile
+                        await self.get(group, topic.id_bytes, place.index, start=place.log.start)
+        for waiters in self.waiting.values():
+            for waiter in waiters:
+                waiter.wake()
 
     # -- ending --------------------------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from acklog.broker.api import Caller, Refused
@@ -18,7 +19,7 @@ from acklog.broker.configs import TOPIC
 from acklog.broker.eager import concurrently
 from acklog.broker.operations.chosen import Operation
 from acklog.broker.operations.exchanged import NewRecord
-from acklog.errors import OutOfOrderSequence
+from acklog.errors import BatchError, LogError, OutOfOrderSequence
 from acklog.log.seam import Appended, Durability
 from acklog.wire import deliver_at, record_batch
 from acklog.wire.error_code import ErrorCode
@@ -68,9 +69,11 @@ class Publishing(Operation):
         nexts: dict[int, int] = {}
         for index, appended in firsts.items():
             if isinstance(appended, OutOfOrderSequence):
-                raise Refused(ErrorCode.DUPLICATE_RESOURCE, 'the idempotency key was used for other records')
+                raise _used()
             if isinstance(appended, BaseException):
                 raise appended
+            if appended.duplicate and not await self._are_there(known, index, by_partition[index], appended.first):
+                raise _used()
             nexts[index] = appended.first
         result = []
         for index in places:
@@ -104,6 +107,22 @@ class Publishing(Operation):
             base_sequence=NO_PRODUCER if producer < 0 else 0,
         )
         return await append(self.broker, self._partition(topic, index), batch, durability)
+
+    async def _are_there(self, topic: Topic, index: int, records: Sequence[NewRecord], first: int) -> bool:
+        """What an earlier call with the same key appended, from `first` on, are these records: key, value and headers.
+        Where that cannot be seen any more, their number has to do."""
+        partition = self._partition(topic, index)
+        try:
+            read = await partition.log.read(first, 1)
+            stored = [row[2:] for row in islice(record_batch.records(read.data), len(records))]
+        except (LogError, BatchError):
+            return True
+        wanted = [(each.key, each.value, tuple(_headers(topic, each))) for each in records]
+        return not stored or [(key, value, tuple(headers)) for key, value, headers in stored] == wanted
+
+
+def _used() -> Refused:
+    return Refused(ErrorCode.DUPLICATE_RESOURCE, 'the idempotency key was used for other records')
 
 
 def _headers(topic: Topic, record: NewRecord) -> Sequence[tuple[str, bytes | None]]:
