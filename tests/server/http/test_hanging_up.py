@@ -187,6 +187,7 @@ def test_what_came_back_is_so_after_a_restart(start_server: StartServer, name: s
         client.take_a_little(30)
         client.reset()
         wait_until(lambda: group.get('status')['partitions'][0]['available'] == 30)
+        group.post('renew', locks=['of nothing'])  # answered when all that was decided before is in the journal
         server.kill()
     server.start()
     with httpx.Client(base_url=server.http, timeout=30) as api:
