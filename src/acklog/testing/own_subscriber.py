@@ -19,11 +19,13 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from acklog.client import AcknowledgementsRefused, Client, Received, Subscription
+from acklog.client.errors import PASSING
 from acklog.errors import AcklogError
 from acklog.testing.diary import Diary, What
 from acklog.testing.stock_client import RECORD_DIGITS, content
 
 POLL_S = 0.2
+START_S = 20.0  # in which a server that was killed is back
 LONGEST_HOLD_S = 2.0
 MOST_RELEASES = 4  # of one record, so that few use up their attempts
 
@@ -169,11 +171,27 @@ async def work(options: argparse.Namespace) -> None:
         subscription = client.subscribe(
             options.group, [options.topic], max_records=options.batch, grace=options.grace, strict=True
         )
-        async with subscription:
+        await _start(subscription)
+        try:
             subscriber = OwnSubscriber(options, subscription)
             while not select.select([sys.stdin], [], [], 0)[0]:
                 await subscriber.turn()
             await subscriber.finish()
+        finally:
+            await subscription.close()
+
+
+async def _start(subscription: Subscription) -> None:
+    """The server may just have been killed: it will be back."""
+    deadline = time.monotonic() + START_S
+    while True:
+        try:
+            await subscription.start()
+            return
+        except PASSING:
+            if time.monotonic() > deadline:
+                raise
+            await asyncio.sleep(0.05)
 
 
 def main() -> None:
