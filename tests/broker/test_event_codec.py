@@ -12,21 +12,8 @@ from hypothesis import strategies as st
 from pyroaring import BitMap64
 
 from acklog.broker.journal import event_codec
-from acklog.broker.journal.event_codec import (
-    _EVENTS,
-    _WRITERS,
-    DUES,
-    FORMAT,
-    INT,
-    LATER,
-    OFFSETS,
-    TEXT,
-    Field,
-    _Reader,
-    _Writer,
-    decode,
-    encode,
-)
+from acklog.broker.journal.event_codec import _EVENTS, _WRITERS, FORMAT, decode, encode
+from acklog.broker.journal.fields import DUES, INT, LATER, OFFSETS, TEXT, Field, Reader, Writer
 from acklog.core import events as ev
 from acklog.core.kept import Began
 from acklog.core.kinds import Ack
@@ -54,7 +41,7 @@ def values(field: Field) -> st.SearchStrategy[Any]:
     choices = []
     for byte in range(256):
         try:
-            choices.append(field.get(_Reader((byte,)), 0)[0])
+            choices.append(field.get(Reader((byte,)), 0)[0])
         except IndexError:
             break
     return st.sampled_from(choices)
@@ -79,7 +66,7 @@ def test_everything_comes_back(events: list[ev.Event]) -> None:
 @settings(max_examples=300, deadline=None)
 @given(st.lists(TAKEN, min_size=1, max_size=4))
 def test_what_is_put_by_hand_has_the_bytes_of_its_fields(events: list[ev.Event]) -> None:
-    out = _Writer((FORMAT,))
+    out = Writer((FORMAT,))
     for event in events:
         number, puts = _WRITERS[type(event)]
         out.append(number)
