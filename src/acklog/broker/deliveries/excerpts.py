@@ -23,7 +23,7 @@ from acklog.wire.record_batch import COMPRESSION_MASK, Span
 
 SMALL = 512  # bytes; a batch up to that is sent whole
 PART = 4  # an excerpt is made when at most every so many-th record is wanted
-ROOM = 32 << 20  # bytes that are kept
+ROOM = 64 << 20  # bytes that are kept
 LARGE = ROOM // 16  # bytes; of such a batch only the places are kept
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 AHEAD_MS = 250
 AT_ONCE = 256 << 10  # bytes that are walked through in one turn
 LOOKED_AT = 1 << 10  # bytes that a batch counts for which is ready
-MOST = 24 << 20  # bytes, of one look: what is made ready is to stay until it is needed
+MOST = 48 << 20  # bytes, of one look: what is made ready is to stay until it is needed
 
 
 class Foresight:
