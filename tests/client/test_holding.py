@@ -145,6 +145,8 @@ async def test_any_text_may_be_a_reason(shared: Shared, client: Client, topic: M
     await publish(client, name, b'a', b'b')
     async with client.subscribe(name, [name]) as subscription:
         a, b = await take(subscription, 2)
+        if not subscription.knows_times:
+            pytest.skip("only acklog keeps the subscriber's words")
         a.reject(reason=words)
         b.release(after=3600, reason=words)
         await subscription.flush()
