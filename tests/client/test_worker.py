@@ -263,3 +263,21 @@ def test_options_that_make_no_sense() -> None:
 async def test_calling_it_calls_the_function() -> None:
     worker = acklog.worker('g', ['t'])(lambda record: None)
     assert worker(acklog.Received('t', 0, 0, 0, None, b'', (), 1)) is None
+
+
+async def test_a_call_that_is_thrown_away_settles_nothing(acklog_server: LocalServer) -> None:
+    """As when the loop ends in the middle of it: its record is given back with all that is held, not as failed."""
+
+    @acklog.worker('billing', ['orders'])
+    async def charge(record: acklog.Received) -> None:
+        await asyncio.get_running_loop().create_future()
+
+    async with acklog.connect(acklog_server.address) as client:
+        await client.admin.create_topic('orders', partitions=1)
+        await client.publish('orders', b'1')
+        async with client.subscribe('billing', ['orders'], begin='earliest') as subscription:
+            [record] = await subscription.poll(5)
+            call = charge._work(subscription, record)
+            call.send(None)
+            call.close()
+            assert subscription.holds(record)

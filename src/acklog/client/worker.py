@@ -172,7 +172,7 @@ class Worker:
         except Reject as reject:
             record.reject(reason=reject.reason if subscription.knows_times else '')
         except BaseException as error:  # whatever the user's function raises: the record comes again
-            if isinstance(error, SystemExit | KeyboardInterrupt) or _is_being_cancelled():
+            if isinstance(error, SystemExit | KeyboardInterrupt | GeneratorExit) or _is_being_cancelled():
                 raise
             after = self._delay(subscription, record)
             when = '' if after is None else f', to come again in {after:.1f} s'
