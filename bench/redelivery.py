@@ -15,8 +15,6 @@ something only on a machine that has nothing else to do: four processes are at w
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import shutil
 import sys
 import tempfile
@@ -25,9 +23,8 @@ from collections import defaultdict
 from pathlib import Path
 
 from figures import REDELIVERY
-from run import Results, machine, names_in, say
+from report import Results, arguments, report, say
 from servers import Acklog
-from table import render
 
 from client import figures_of
 
@@ -54,7 +51,7 @@ def measure(name: str, options: argparse.Namespace, folder: Path, results: Resul
 
 
 def main() -> int:
-    options = _arguments()
+    options = arguments('bench/redelivery.py', __doc__, MEASURES, rounds=1).parse_args()
     results: Results = defaultdict(lambda: defaultdict(list))
     failures = []
     folder = Path(tempfile.mkdtemp(prefix='acklog-bench-', dir=options.folder))
@@ -67,26 +64,7 @@ def main() -> int:
         say('stopped; this is what there is')
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    print(f'\n{machine()}; {options.rounds} round{"s" * (options.rounds > 1)}{", quick" * options.quick}\n')
-    print(render(REDELIVERY, results))
-    for failure in failures:
-        print(f'FAILED {failure}')
-    if options.json:
-        Path(options.json).write_text(json.dumps({'machine': machine(), 'rounds': results}, indent=1) + '\n')
-    return 1 if failures else 0
-
-
-def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog='bench/redelivery.py', description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument('--quick', action='store_true')
-    parser.add_argument('--only', type=names_in(MEASURES), default=list(MEASURES), metavar='NAMES')
-    parser.add_argument('--rounds', type=int, default=1)
-    parser.add_argument('--json', metavar='FILE')
-    parser.add_argument('--folder', help='where the servers keep their files (a temporary directory)')
-    parser.add_argument('--cpus', default=','.join(map(str, sorted(os.sched_getaffinity(0)))))
-    return parser.parse_args()
+    return report(REDELIVERY, results, failures, options.rounds, options)
 
 
 if __name__ == '__main__':

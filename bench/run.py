@@ -15,23 +15,19 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import json
-import os
-import platform
 import shutil
 import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
 
 from disk import fdatasync_us
 from figures import FIGURES
 from loopback import loopback_us
+from report import Results, arguments, report, say
 from servers import Acklog, Kafka, Server, kafka_missing, resident_mb
-from table import render
 
 from client import figures_of
 
@@ -39,7 +35,6 @@ MEASURES = (
     'start', 'publish', 'share', 'pair', 'small', 'sync_latency', 'end_to_end', 'new_member', 'takeover', 'recovery',
     'many_partitions',
 )  # fmt: skip
-Results = dict[str, dict[str, list[float]]]
 
 
 class Benchmark:
@@ -101,10 +96,6 @@ class Benchmark:
         say(f'{server}: {name} failed: {words}')
 
 
-def say(words: str) -> None:
-    print(words, file=sys.stderr, flush=True)
-
-
 def main() -> int:
     options = _arguments()
     kinds: list[type[Acklog] | type[Kafka]] = [Acklog]
@@ -123,44 +114,13 @@ def main() -> int:
         say('stopped; this is what there is')
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    print(f'\n{machine()}; medians of {rounds} round{"s" * (rounds > 1)}{", quick" * options.quick}\n')
-    print(render(FIGURES, benchmark.results))
-    for failure in benchmark.failures:
-        print(f'FAILED {failure}')
-    if options.json:
-        Path(options.json).write_text(json.dumps({'machine': machine(), 'rounds': benchmark.results}, indent=1) + '\n')
-    return 1 if benchmark.failures else 0
-
-
-def machine() -> str:
-    return f'{os.cpu_count()} cores ({platform.machine()}), {platform.system()} {platform.release()}'
+    return report(FIGURES, benchmark.results, benchmark.failures, rounds, options)
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog='bench/run.py', description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument('--quick', action='store_true')
-    parser.add_argument('--only', type=names_in(MEASURES), default=list(MEASURES), metavar='NAMES')
-    parser.add_argument('--rounds', type=int, default=0)
-    parser.add_argument('--json', metavar='FILE')
+    parser = arguments('bench/run.py', __doc__, MEASURES, rounds=0)
     parser.add_argument('--alone', action='store_true', help='acklog only')
-    parser.add_argument('--folder', help='where the servers keep their files (a temporary directory)')
-    parser.add_argument('--cpus', default=','.join(map(str, sorted(os.sched_getaffinity(0)))))
     return parser.parse_args()
-
-
-def names_in(measures: Sequence[str]) -> Callable[[str], list[str]]:
-    """Reads names of `measures` with commas between."""
-
-    def names(text: str) -> list[str]:
-        names = text.split(',')
-        unknown = [name for name in names if name not in measures]
-        if unknown:
-            raise argparse.ArgumentTypeError(f'no measurement {", ".join(unknown)}; there are: {", ".join(measures)}')
-        return names
-
-    return names
 
 
 if __name__ == '__main__':
