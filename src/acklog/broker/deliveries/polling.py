@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 from acklog.broker import eager
 from acklog.broker.answers import answer_to
 from acklog.broker.api import Caller, Refused
-from acklog.broker.deliveries.delivery import ShareDelivery
 from acklog.broker.deliveries.taking import Taken, take
 from acklog.broker.deliveries.waiting import Waiter
 from acklog.errors import AcklogError, LogError
@@ -24,6 +23,7 @@ from acklog.wire.error_code import ErrorCode
 
 if TYPE_CHECKING:
     from acklog.broker.broker import Broker
+    from acklog.broker.deliveries.delivery import ShareDelivery
     from acklog.core.share_session import SessionKey
 
 Key = tuple[bytes, int]  # topic id, partition
@@ -93,7 +93,7 @@ class Poll:
                 self._pass_on()
                 break
             again = True
-            if not await self._look_at(waiter.source):
+            if waiter.source is None or not await self._look_at(waiter.source):
                 await self._look()
         return self.found
 
@@ -132,11 +132,9 @@ class Poll:
             self.turn(visited)
         self._pass_on()
 
-    async def _look_at(self, source: object) -> bool:
+    async def _look_at(self, source: ShareDelivery) -> bool:
         """Only at the partition that woke it, for there may be thousands; true if there was something. What the others
         have got since is offered to the next one that waits, or found at the next poll."""
-        if not isinstance(source, ShareDelivery):
-            return False
         key = (source.topic_id, source.index)
         left = min(self.max_bytes, self.caller.room())
         if left <= 0 or key not in self._keys() or await self._take(key, self.max_records, left) is None:

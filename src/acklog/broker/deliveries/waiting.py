@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from acklog.broker.deliveries.delivery import ShareDelivery
     from acklog.broker.time import Timer
 
 
@@ -16,14 +17,14 @@ class Waiter:
 
     def __init__(self) -> None:
         self._future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.source: object = None  # what woke it, where it says so
+        self.source: ShareDelivery | None = None  # what woke it, where it is a share partition
         self.ended = False  # no use to wait again: its member has left, its connection is gone, or it is late
 
     @property
     def awake(self) -> bool:
         return self._future.done()
 
-    def wake(self, source: object = None) -> bool:
+    def wake(self, source: ShareDelivery | None = None) -> bool:
         """True if it was asleep."""
         if self._future.done():
             return False
@@ -52,7 +53,7 @@ class Waiters(dict[Waiter, None]):
 
     __slots__ = ()
 
-    def wake_one(self, source: object = None) -> None:
+    def wake_one(self, source: ShareDelivery | None = None) -> None:
         """Wake the one that has waited longest; it can see what woke it. When it has taken its share it offers the rest
         to the next."""
         while self:
