@@ -271,6 +271,7 @@ async def test_a_topic_that_grows(world: World, reset: str, waits: bool) -> None
     poll = asyncio.ensure_future(take(world, wait_ms=60_000)) if waits else None
     await settled()
     assert await add_partitions(world.broker, world.catalog.topics_by_id[topic], 3)
+    assert world.broker.deliveries.journal.pending() is None  # written before anybody hears of it
     await world.publish(topic, 1, 2)
     [record] = await (take(world) if poll is None else asyncio.wait_for(poll, 5))
     assert (record.partition, record.offset) == (2, 0)

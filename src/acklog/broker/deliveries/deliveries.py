@@ -17,6 +17,7 @@ from acklog.broker.journal.journal import Journal
 from acklog.broker.journal.refolds import Refolds
 from acklog.broker.journal.replay import Replay
 from acklog.core.share_partition import ShareConfig, SharePartition
+from acklog.errors import LogError
 from acklog.wire.error_code import ErrorCode
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ class Deliveries:
     async def topic_has_grown(self, topic: Topic, before: int) -> None:
         """Groups that take from it begin on its new partitions, those from number `before` on, at once and from their
         start: else what is published there before somebody asks would be missed by those that begin at the end. Who
-        waits looks at them."""
+        waits looks at them. Written when it returns, or else they begin when somebody asks."""
         indexes = range(topic.partitions)
         places = [each for index in indexes if (each := self._broker.partition(topic.id_bytes, index)) is not None]
         groups = {group: None for place in places if place.index < before for group in place.deliveries}
@@ -111,6 +112,8 @@ class Deliveries:
                 if (group := self._broker.group_by_id(group_id)) is not None:
                     with contextlib.suppress(Refused):  # deleted meanwhile
                         await self.get(group, topic.id_bytes, place.index, start=place.log.start)
+        with contextlib.suppress(LogError):  # the topic has grown all the same
+            await self.journal.written()
         for waiters in self.waiting.values():
             for waiter in waiters:
                 waiter.wake()
