@@ -26,6 +26,7 @@ T = TypeVar('T')
 BACKOFFS = [Backoff(), Backoff((10, 100)), Backoff((5, 10, 20, 40)), Backoff((0, 30), 50), Backoff((40,), 100)]
 MEMBERS = 'aaabbc'
 LONGEST = [None, 60, 20]  # ms that a record may wait
+EARLIEST = 1_000  # ms, of the clock
 WORDS = [None, 'not now', 'not today']
 
 
@@ -57,9 +58,10 @@ class Dice:
     def wait(self) -> int | None:
         return None if self.yes() else self.below(160) - 5
 
-    def instant(self, pair: Pair) -> int | None:
+    def when(self, pair: Pair) -> int | None:
+        """An instant, or a delay."""
         wait = self.wait()
-        return None if wait is None else pair.now + wait
+        return None if wait is None else min(-wait, 0) if self.yes(3) else pair.now + wait
 
 
 # -- the calls ---------------------------------------------------------------------------------------------------------
@@ -112,13 +114,13 @@ def acknowledge_held(pair: Pair, dice: Dice) -> None:
         lambda: [(o, o, kinds[o % 3], None, None) for o in mine],
         lambda: [(first, last, tuple(kinds[o % 3] for o in range(first, last + 1)), None, 'it says')],
         lambda: [(o, o, kinds[0], pair.now + 10 * (o % 4), None) for o in mine],
-        lambda: [(o, o, Ack.RELEASE, pair.now + 10 * (o % 4), dice.pick(WORDS)) for o in mine],
+        lambda: [(o, o, Ack.RELEASE, -o % 5 - 4 if o % 2 else pair.now + 10 * (o % 4), dice.pick(WORDS)) for o in mine],
         lambda: [(first, last, kinds[0], None, dice.pick(WORDS)), (last, last + dice.below(3), kinds[1], None, 'no')],
     ]
     acks = dice.pick([*forms[:1], *forms[:4], *forms])()
     numbers = [number for number, lock in pair.locks.items() if lock == entry.lock]
     lock = numbers[0] if dice.yes(4) else None
-    pair.acknowledge(member, acks, dice.instant(pair), lock, dice.yes(4))
+    pair.acknowledge(member, acks, dice.when(pair), lock, dice.yes(4))
 
 
 def acknowledge_anything(pair: Pair, dice: Dice) -> None:
@@ -127,7 +129,7 @@ def acknowledge_anything(pair: Pair, dice: Dice) -> None:
     for _ in range(1 + dice.below(5)):
         offsets = dice.offsets(pair)
         acks.append((offsets[0] - dice.yes(20), offsets[-1], dice.pick(list(Ack)), None, None))
-    pair.acknowledge(dice.member(), acks, dice.instant(pair), None, dice.yes())
+    pair.acknowledge(dice.member(), acks, dice.when(pair), None, dice.yes())
 
 
 def settle(pair: Pair, dice: Dice) -> None:
@@ -140,7 +142,7 @@ def settle(pair: Pair, dice: Dice) -> None:
     for _ in range(1 + dice.below(4)):
         offset, kind = dice.pick(held), dice.pick([Ack.ACCEPT, Ack.RELEASE, Ack.REJECT, Ack.RENEW])
         lock = ours[pair.model.entries[offset].lock] if not dice.yes(3) else dice.pick(list(pair.locks))
-        acks.append((offset, lock, kind, dice.instant(pair) if kind is Ack.RELEASE else None, dice.pick(WORDS)))
+        acks.append((offset, lock, kind, dice.when(pair) if kind is Ack.RELEASE else None, dice.pick(WORDS)))
     pair.settle(acks)
     if dice.yes(3):
         pair.settle(acks)
@@ -160,7 +162,8 @@ def end_transaction(pair: Pair, dice: Dice) -> None:
 def defer(pair: Pair, dice: Dice) -> None:
     held = pair.model.offsets(State.ACQUIRED)
     offset = dice.pick(held) if held and not dice.yes(5) else dice.offsets(pair)[0]
-    pair.defer(offset, pair.now + dice.below(160) - 5, dice.pick([None, 1, 2]))
+    when = dice.when(pair)
+    pair.defer(offset, pair.now if when is None else when, dice.pick([None, 1, 2]))
 
 
 def time(pair: Pair, dice: Dice) -> None:
@@ -225,7 +228,7 @@ def restart(pair: Pair, dice: Dice) -> None:
 
 
 def step_clock(pair: Pair, dice: Dice) -> None:
-    pair.step_clock(dice.below(500))
+    pair.step_clock(max(dice.below(500) - 250, EARLIEST - pair.now))
 
 
 def log_starts(pair: Pair, dice: Dice) -> None:
@@ -269,7 +272,7 @@ WEIGHTS = {
     move: 4,
     replay: 2,
     restart: 5,
-    step_clock: 1,
+    step_clock: 2,
     log_starts: 1,
     cut: 1,
     seek: 2,

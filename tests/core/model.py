@@ -50,6 +50,7 @@ class Entry:
     lock_until: int = 0
     due: int = 0  # when WAITING
     named: bool = False  # when WAITING: whether a client named that time; else it comes from a delay (rule 11)
+    deferral_named: bool = True
     deferred: int | None = None  # said for the current delivery, used by its release, expiry or loss (see `defer`)
     reason: str | None = None  # why it died, or how its last delivery failed
     words: str | None = None  # of its subscriber about that
@@ -69,6 +70,11 @@ class Config:
     )  # ms before the next delivery, by failed attempts so far
     dead_letter_topic: bool = False
     waiting_max_ms: int | None = None
+
+
+def _instant(at: int, now: int) -> tuple[int, bool]:
+    """When a release or deferral names an instant, or below 0 a delay; and whether it is an instant."""
+    return (at, True) if at >= 0 else (now - at, False)
 
 
 @dataclass
@@ -207,8 +213,8 @@ class SharePartition:
 
         Done offsets may be part of a range with held ones, or be a GAP alone: gaps look the same. Instead of one type
         there may be one for each offset. In Kafka's protocol a reversed or overlapping list is refused before this,
-        as INVALID_REQUEST. The time is for RELEASE, words for that and REJECT; `lock`, where a protocol has it,
-        fences."""
+        as INVALID_REQUEST. The release time is an instant or, below 0, a delay; it is for RELEASE, words for that and
+        REJECT; `lock`, where a protocol has it, fences."""
         self.advance(now)
         seen: set[int] = set()
         for first, last, kinds, _, _ in acks:
@@ -259,7 +265,7 @@ class SharePartition:
         elif transaction:
             entry.state, entry.outcome = State.PENDING, kind
             if kind is Ack.RELEASE and at is not None:
-                entry.deferred = at
+                entry.deferred, entry.deferral_named = _instant(at, now)
         elif kind in (Ack.ACCEPT, Ack.GAP):
             del self.entries[offset]
         elif kind is Ack.RELEASE:
@@ -284,7 +290,7 @@ class SharePartition:
         entry = self.entries.get(offset)
         if entry is None or entry.state is not State.ACQUIRED or deliveries not in (None, entry.deliveries):
             raise InvalidRecordState(str(offset))
-        entry.deferred = at
+        entry.deferred, entry.deferral_named = _instant(at, now)
 
     # -- what becomes of a record ------------------------------------------------------------------------------------
 
@@ -296,12 +302,16 @@ class SharePartition:
         if self.config.attempts_limit is not None and entry.attempts >= self.config.attempts_limit:
             self._die(offset, 'attempts used up', now)
             return
-        named, longest = at if at is not None else entry.deferred, self.config.waiting_max_ms
-        entry.due = named if named is not None else now + self.config.backoff(entry.attempts, offset)
+        if at is not None:
+            entry.due, entry.named = _instant(at, now)
+        elif entry.deferred is not None:
+            entry.due, entry.named = entry.deferred, entry.deferral_named
+        else:
+            entry.due, entry.named = now + self.config.backoff(entry.attempts, offset), False
+        longest = self.config.waiting_max_ms
         entry.limited = longest is not None and entry.due > now + longest
         if longest is not None and entry.limited:
-            entry.due = now + longest
-        entry.named = named is not None and not entry.limited
+            entry.due, entry.named = now + longest, False
         entry.state = State.WAITING if entry.due > now else State.AVAILABLE
         entry.member, entry.deferred = None, None
 
@@ -369,12 +379,14 @@ class SharePartition:
                 entry.lock_until = max(entry.lock_until, now + session_ms)
 
     def clock_stepped(self, by: int) -> None:
-        """The owner's clock was set forward: locks and delays move along, instants that clients named do not (rule
-        11)."""
+        """The owner's clock was set, forward or back: locks and delays move along, instants that clients named do not
+        (rule 11)."""
         for entry in self.entries.values():
             entry.lock_until += by
             if not entry.named:
                 entry.due += by  # `died` and `since` say what the clock showed
+            if entry.deferred is not None and not entry.deferral_named:
+                entry.deferred += by
 
     def cut(self, log_end: int) -> None:
         """The log came back shorter than the state (power loss): forget what is beyond it."""
@@ -397,7 +409,7 @@ class SharePartition:
         for number, offset in enumerate(chosen):
             self.entries[offset] = Entry(State.AVAILABLE)
             if due is not None:
-                self.entries[offset] = Entry(State.WAITING, due=due(number), named=True)
+                self.entries[offset] = Entry(State.WAITING, due=due(number), named=False)
         return len(chosen)
 
     def expire_dead(self, before: int) -> int:

@@ -241,8 +241,8 @@ MUTANTS = [
     Mutant(
         'the journal keeps no deferral of a transaction',
         'broker/journal/event_codec',
-        '    9: (ev.Deferred, (OFFSETS, INT)),',
-        '    9: (lambda *event: ev.Deferred(ev.BitMap64(), event[1]), (OFFSETS, INT)),',
+        '    26: (ev.Deferred, (OFFSETS, INT, UNTIL)),',
+        '    26: (lambda *event: ev.Deferred(ev.BitMap64(), *event[1:]), (OFFSETS, INT, UNTIL)),',
     ),
     Mutant(
         'moving leaves the old time',
@@ -295,14 +295,40 @@ MUTANTS = [
     Mutant(
         'redriven at a rate, all come at once',
         'core/apply',
-        '    state.wait(event.offsets, event.due, Until.NAMED)\n\n\ndef _discarded',
-        '    state.wait(event.offsets, None, Until.NAMED)\n\n\ndef _discarded',
+        'state.wait(event.offsets, event.due, Until.DELAY)  # it follows from a rate',
+        'state.wait(event.offsets, None, Until.DELAY)',
     ),
     Mutant(
         'the log loses without counting',
         'core/apply',
         'len(owed) + max(0, event.offset - state.end)',
         'len(owed)',
+    ),
+    Mutant(
+        'the clock steps and delays stay',
+        'core/waiting',
+        '        self.delayed.shift(by)\n',
+        '',
+    ),
+    Mutant(
+        'the clock steps and a deferral by a delay stays',
+        'core/apply',
+        '    state.history.clock_stepped(event.by)\n',
+        '',
+        rare=True,
+    ),
+    Mutant(
+        'a delay that a subscriber names is an instant',
+        'core/failing',
+        '(now - when, Until.DELAY)',
+        '(now - when, Until.NAMED)',
+    ),
+    Mutant(
+        'a restart takes back what had come when the clock was set back',
+        'core/apply',
+        '    state.come_due(event.now)  # by the clock as it was; live, all that was due then has been done\n',
+        '',
+        rare=True,
     ),
 ]
 

@@ -188,10 +188,17 @@ class Pair:
 
     @traced
     def step_clock(self, by: int) -> None:
-        """Somebody set the wall clock forward."""
-        self.now += by
-        self.core.clock_stepped(by)
+        """Somebody set the wall clock, forward or back."""
+        self.time(0)
+        self.history += [*self.core.take_events(), self.core.clock_stepped(self.now, by)]
+        for offset in self.model.entries.keys() & self.not_before.keys():
+            entry = self.model.entries[offset]
+            if entry.state is not State.WAITING:
+                self.not_before[offset] = 0  # it has come
+            elif not entry.named:
+                self.not_before[offset] += by
         self.model.clock_stepped(by)
+        self.now += by
         self.time(0)
 
     @traced
@@ -346,7 +353,7 @@ class Pair:
         if kind in (Ack.ACCEPT, Ack.GAP):
             self.accepted.add(offset)
         elif kind is Ack.RELEASE and at is not None and self.model.entries[offset].state is State.WAITING:
-            self.not_before[offset] = at
+            self.not_before[offset] = at if at >= 0 else self.now - at
 
     @traced
     def settle(self, acks: list[tuple[int, int, Ack, int | None, str | None]]) -> None:
@@ -360,8 +367,9 @@ class Pair:
                 self.accepted.add(offset)
             elif outcome == 'ok' and kind is Ack.RELEASE and at is not None:
                 entry = self.model.entries.get(offset)
-                if entry is not None and entry.state is State.WAITING and entry.due == at:
-                    self.not_before[offset] = at
+                due = at if at >= 0 else self.now - at
+                if entry is not None and entry.state is State.WAITING and entry.due == due:
+                    self.not_before[offset] = due
 
     @traced
     def end_transaction(self, member: str, commit: bool) -> None:
@@ -457,13 +465,14 @@ class Pair:
     @traced
     def configure(self, lock_ms: int, max_in_flight: int, dead_letter_topic: bool, waiting_max_ms: int | None) -> None:
         """The limits change while records are out."""
-        config = self.config = self.core.config = replace(
+        config = self.config = replace(
             self.config,
             lock_ms=lock_ms,
             max_in_flight=max_in_flight,
             dead_letter_topic=dead_letter_topic,
             waiting_max_ms=waiting_max_ms,
         )
+        self.core.reconfigure(config)
         ref = self.model.config
         ref.waiting_max_ms = waiting_max_ms
         ref.lock_ms, ref.max_in_flight = config.lock_ms, config.max_in_flight

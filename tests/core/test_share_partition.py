@@ -409,13 +409,35 @@ def test_moved_to_now_is_available() -> None:
     assert [state.status.record(o).due for o in range(4)] == [NOW + 500, NOW + 500, NOW + 1000, None]
 
 
-def test_a_stepped_clock_moves_locks_and_delays_but_no_named_instant() -> None:
+@pytest.mark.parametrize('by', [3_600_000, 20, -20, -3_600_000])
+def test_a_stepped_clock_moves_locks_and_delays_but_no_named_instant(by: int) -> None:
+    """Backoff, a subscriber's instant, its delays (one for all, one for each), deferrals of both kinds, a lock."""
     state = partition(ShareConfig(lock_ms=100, backoff=parse('fixed:50ms')))
-    take(state, plain((0, 2)))
-    state.acknowledge(NOW, 'a', [(0, 0, Ack.RELEASE), (1, 1, Ack.RELEASE, NOW + 50)])
-    state.clock_stepped(3_600_000)
-    assert [state.status.record(o).due for o in (0, 1)] == [NOW + 3_600_050, NOW + 50]
-    assert state.status.record(2).lock_until == NOW + 3_600_100
+    take(state, plain((0, 9)))
+    state.acknowledge(NOW, 'a', [(0, 0, Ack.RELEASE), (1, 1, Ack.RELEASE, NOW + 50), (2, 2, Ack.RELEASE, -60)])
+    state.acknowledge(NOW, 'a', [(o, o, Ack.RELEASE, -o) for o in (3, 4, 5, 6)])
+    state.defer(NOW, 7, -70)
+    state.defer(NOW, 8, NOW + 70)
+    state.clock_stepped(NOW, by)
+    state.lost(NOW + by, 'a')
+    moved = NOW + by
+    assert [state.status.record(o).due for o in range(7)] == [
+        moved + 50, NOW + 50 if by < 50 else None, moved + 60, moved + 3, moved + 4, moved + 5, moved + 6
+    ]  # fmt: skip
+    assert [state.status.record(o).due for o in (7, 8)] == [moved + 70, NOW + 70 if by < 70 else None]
+    assert state.status.record(9).due == moved + 50
+
+
+def test_what_had_come_when_the_clock_was_set_back_does_not_wait_again_after_a_restart() -> None:
+    state = partition()
+    take(state, plain((0, 1)))
+    state.acknowledge(NOW, 'a', [(0, 0, Ack.RELEASE, NOW + 50), (1, 1, Ack.RELEASE, NOW + 90)])
+    state.advance(NOW + 50)
+    events = [*state.take_events(), state.clock_stepped(NOW + 50, -3_600_000)]
+    again = partition()
+    for event in events:
+        again.fold(event)
+    assert [[each.status.record(o).state for o in (0, 1)] for each in (state, again)] == [['available', 'waiting']] * 2
 
 
 def test_why_nothing() -> None:
@@ -442,3 +464,13 @@ def test_snapshots_are_in_pieces_and_replace_what_was_there() -> None:
         copy.fold(event)
     assert (copy.status.counts(), copy.status.start, copy.end) == (state.status.counts(), state.status.start, state.end)
     assert [copy.status.record(o) for o in (0, 1, 3_999_999)] == [state.status.record(o) for o in (0, 1, 3_999_999)]
+
+
+def test_a_reader_acquires_by_the_limits_of_when_it_has_read() -> None:
+    state = partition(ShareConfig(max_in_flight=10))
+    take(state, plain((0, 3)))
+    state.left(NOW, 'a')
+    reservation = state.reserve(NOW, 'b', 4, True, 4)
+    assert reservation is not None
+    state.reconfigure(ShareConfig(max_in_flight=3))
+    assert state.acquire(NOW, reservation, plain((0, 3))).ranges == [(0, 2, 2)]

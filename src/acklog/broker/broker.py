@@ -95,6 +95,18 @@ class Broker:
             sync_ms=self.settings.integer('acklog.state.sync.interval.ms'),
         )
 
+    def clock_steps(self) -> None:
+        """The clock is about to be set: what is due by now is done by now."""
+        self.deliveries.advance()
+
+    def clock_stepped(self, now: int, by: int) -> None:
+        """The clock, which showed `now`, was set by `by` ms, forward or back, and what the timer was asked for moved
+        along (rule 11). So does all that follows from a duration; an instant that somebody named is what it was.
+        Comes after `clock_steps`, in one step with it."""
+        self.deliveries.clock_stepped(now, by)
+        self.groups.clock_stepped(by)
+        self.retention.clock_stepped(by)
+
     def stop_waits(self) -> None:
         """The node stops: whoever waits for records is answered now, and nobody waits any more. That connections go is
         no failure of the members (rule 7)."""

@@ -52,6 +52,10 @@ class Moving:
             del seen[0]
         return seen[0][0] if seen else None
 
+    def clock_stepped(self, by: int) -> None:
+        """The clock was set by so many ms."""
+        self._seen = [(lowest, seen + by) for lowest, seen in self._seen]
+
 
 class Retention:
     """The round over all partitions."""
@@ -70,6 +74,11 @@ class Retention:
             if partition.deliveries or partition.later is not None:
                 self._moving_from(partition, self._broker.catalog.topics_by_id[partition.topic_id])
         self._again(self._interval_ms)
+
+    def clock_stepped(self, by: int) -> None:
+        """See `Broker.clock_stepped`."""
+        for moving in self._moving.values():
+            moving.clock_stepped(by)
 
     def _again(self, ms: int) -> None:
         self._broker.timer.at(self._broker.clock() + ms, self._look)

@@ -22,4 +22,4 @@ class Timer(Protocol):
         ...
 
 
-Clock = Callable[[], int]  # ms since 1970, never decreasing (rule 11 of docs/design.md)
+Clock = Callable[[], int]  # ms since 1970; never less than before, but for `Broker.clock_stepped`

@@ -15,14 +15,14 @@ from itertools import compress
 
 from pyroaring import BitMap64
 
-from acklog.core.kinds import Ack
+from acklog.core.kinds import Ack, When
 from acklog.core.offsets import WIDE, within
 from acklog.core.state import ShareState
 from acklog.errors import InvalidRecordState
 
 Kinds = int | bytes  # one Ack for a whole range, or one for each offset of it
 Acknowledgement = (
-    tuple[int, int, Kinds] | tuple[int, int, Kinds, int | None] | tuple[int, int, Kinds, int | None, str | None]
+    tuple[int, int, Kinds] | tuple[int, int, Kinds, When | None] | tuple[int, int, Kinds, When | None, str | None]
 )
 
 _MASKS = [bytes(int(byte == kind) for byte in range(256)) for kind in Ack]
@@ -40,11 +40,11 @@ class Settlement:
     __slots__ = ('groups', 'said', 'times')
 
     def __init__(self) -> None:
-        self.groups: dict[tuple[int, int | None], BitMap64] = {}
-        self.times: dict[int, int] = {}
+        self.groups: dict[tuple[int, When | None], BitMap64] = {}
+        self.times: dict[int, When] = {}
         self.said: list[tuple[BitMap64, str]] = []
 
-    def chosen(self, kind: int, at: int | None) -> BitMap64:
+    def chosen(self, kind: int, at: When | None) -> BitMap64:
         """The group of these, empty if it is new."""
         key = kind, at if kind == Ack.RELEASE else None
         offsets = self.groups.get(key)
@@ -54,7 +54,7 @@ class Settlement:
 
 
 def check(
-    state: ShareState, member: str, acks: Sequence[Acknowledgement], at: int | None, lock: int | None
+    state: ShareState, member: str, acks: Sequence[Acknowledgement], at: When | None, lock: int | None
 ) -> Settlement:
     """What `acks` come to. Raises InvalidRecordState when any of them names what `member` does not hold (under `lock`).
 
@@ -74,7 +74,7 @@ def check(
     return _one_by_one(state, held, acks, at)
 
 
-def _single(state: ShareState, held: BitMap64, ack: Acknowledgement, at: int | None) -> Settlement:
+def _single(state: ShareState, held: BitMap64, ack: Acknowledgement, at: When | None) -> Settlement:
     """One range of one kind, which is what is asked most often: nothing to collect."""
     first, last, kinds = ack[0], ack[1], ack[2]
     assert isinstance(kinds, int)
@@ -93,7 +93,7 @@ def _named(acks: Sequence[Acknowledgement], held: BitMap64) -> BitMap64:
     return result
 
 
-def _columns(held: BitMap64, acks: Sequence[Acknowledgement], at: int | None) -> Settlement | None:
+def _columns(held: BitMap64, acks: Sequence[Acknowledgement], at: When | None) -> Settlement | None:
     """All held, none twice, and single offsets, all with times of their own and released, or all without; or short
     ranges among them, all of one kind, without times. None where it is anything else."""
     try:
@@ -135,7 +135,7 @@ def _add_ranges(offsets: BitMap64, firsts: Sequence[int], lasts: Sequence[int]) 
     return True
 
 
-def _timed(settlement: Settlement, times: dict[int, int]) -> None:
+def _timed(settlement: Settlement, times: dict[int, When]) -> None:
     """Single offsets that are released, each with a time; most are alike, or none."""
     if len(set(times.values())) > 1:
         settlement.times = times
@@ -144,9 +144,9 @@ def _timed(settlement: Settlement, times: dict[int, int]) -> None:
         settlement.chosen(Ack.RELEASE, when).add(offset)
 
 
-def _one_by_one(state: ShareState, held: BitMap64, acks: Sequence[Acknowledgement], at: int | None) -> Settlement:
+def _one_by_one(state: ShareState, held: BitMap64, acks: Sequence[Acknowledgement], at: When | None) -> Settlement:
     settlement = Settlement()
-    times: dict[int, int] = {}
+    times: dict[int, When] = {}
     count = 0
     for ack in acks:
         first, last, kinds = ack[0], ack[1], ack[2]
@@ -209,7 +209,7 @@ def _check_range(state: ShareState, held: BitMap64, first: int, last: int, kinds
     return here
 
 
-def _spread(settlement: Settlement, first: int, last: int, kinds: bytes, at: int | None) -> None:
+def _spread(settlement: Settlement, first: int, last: int, kinds: bytes, at: When | None) -> None:
     offsets = range(first, last + 1)
     for kind in set(kinds):
         if kinds.count(kind) == len(kinds):

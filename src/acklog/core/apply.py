@@ -118,7 +118,7 @@ def _renewed(state: ShareState, event: ev.Renewed) -> None:
 
 
 def _deferred(state: ShareState, event: ev.Deferred) -> None:
-    state.history.deferred.update(dict.fromkeys(event.offsets, event.at))
+    state.history.deferred.update(dict.fromkeys(event.offsets, (event.at, event.until)))
 
 
 def _pended(state: ShareState, event: ev.Pended) -> None:
@@ -137,7 +137,7 @@ def _dead_letters_written(state: ShareState, event: ev.DeadLettersWritten) -> No
 def _redriven(state: ShareState, event: ev.Redriven) -> None:
     state.unbury(event.offsets)
     state.owed |= event.offsets
-    state.wait(event.offsets, event.due, Until.NAMED)
+    state.wait(event.offsets, event.due, Until.DELAY)  # it follows from a rate
 
 
 def _discarded(state: ShareState, event: ev.Discarded) -> None:
@@ -196,8 +196,11 @@ def _restarted(state: ShareState, event: ev.Restarted) -> None:
 
 
 def _clock_stepped(state: ShareState, event: ev.ClockStepped) -> None:
+    state.come_due(event.now)  # by the clock as it was; live, all that was due then has been done
     state.locks.shift(event.by)
     state.waiting.clock_stepped(event.by)
+    state.history.clock_stepped(event.by)
+    state.clock = event.now + event.by
     state.next_deadline()
 
 

@@ -8,6 +8,8 @@ Strategy: three homes, each cheap for what it holds.
   bytes an offset) sorted by time, eaten from the front. A heap of the runs by their first time says which comes next.
   A run is short enough that making one holds nobody up.
 
+All of these are by a scale of their own, which `shift` moves against the caller's; so that costs nothing.
+
 Nothing is ever merged or cascaded, so no call pays for many earlier ones. What leaves before its time (rare: an
 operator, the log's start) is filtered out of the places that hold it, so the first time is always exact.
 """
@@ -81,9 +83,10 @@ class Run:
 class DueTimes:
     """Offsets, each with the time it falls due. An offset is in it once at most."""
 
-    __slots__ = ('_groups', '_recent', '_runs', '_serial')
+    __slots__ = ('_ahead', '_groups', '_recent', '_runs', '_serial')
 
     def __init__(self) -> None:
+        self._ahead = 0  # ms by which the caller's times are ahead of those kept here
         self._groups: Timeline[BitMap64] = Timeline()
         self._recent: list[tuple[int, int]] = []
         self._runs: list[tuple[int, int, Run]] = []
@@ -91,6 +94,8 @@ class DueTimes:
 
     def put(self, offsets: BitMap64, due: Dues) -> None:
         """Add `offsets`, none of which is here, to fall due at one time or at one time each."""
+        if self._ahead:
+            due = due - self._ahead if isinstance(due, int) else _shifted(due, -self._ahead)
         if not isinstance(due, int):
             flat = offsets.to_array()
             for at in range(0, len(flat), RECENT):
@@ -129,10 +134,11 @@ class DueTimes:
             first = self._recent[0][0]
         if self._runs and (first is None or self._runs[0][0] < first):
             first = self._runs[0][0]
-        return first
+        return None if first is None else first + self._ahead
 
     def pop_due(self, now: int) -> BitMap64:
         """Take out what falls due up to `now`."""
+        now -= self._ahead
         due = BitMap64()
         for group in self._groups.pop_due(now):
             due |= group
@@ -156,6 +162,7 @@ class DueTimes:
 
     def due_apart(self, now: int) -> BitMap64:
         """What falls due up to `now`, but for what has its time in common with many. It stays."""
+        now -= self._ahead
         due = BitMap64([offset for at, offset in self._recent if at <= now])
         for head, _, run in self._runs:
             if head <= now:
@@ -181,13 +188,13 @@ class DueTimes:
         """When one offset falls due; None if it is not here. Looks through everything."""
         for due, group in self._groups.at.items():
             if offset in group:
-                return due
+                return due + self._ahead
         for due, pending in self._recent:
             if pending == offset:
-                return due
+                return due + self._ahead
         for _, _, run in self._runs:
             if (found := run.due_of(offset)) is not None:
-                return found
+                return found + self._ahead
         return None
 
     def among(self, offsets: BitMap64) -> dict[int, int]:
@@ -200,21 +207,17 @@ class DueTimes:
             if not offsets.isdisjoint(run.among):
                 dues = ((offset, run.due_of(offset)) for offset in offsets & run.among)
                 found.update({offset: due for offset, due in dues if due is not None})
-        return found
+        return {offset: due + self._ahead for offset, due in found.items()}
 
     def items(self) -> Iterator[tuple[Dues, BitMap64]]:
         """Everything, in portions that `put` takes. What it is is settled now, what costs is done while it is read."""
         groups = [(due, group.copy()) for due, group in self._groups.at.items()]
         runs = [(run.dues, run.offsets, run.position) for _, _, run in self._runs]
-        return _portions(groups, runs, list(self._recent))
+        return _portions(groups, runs, list(self._recent), self._ahead)
 
     def shift(self, by: int) -> None:
         """Move every time by so many ms."""
-        self._groups.shift(by)
-        self._recent = [(due + by, offset) for due, offset in self._recent]
-        for _, _, run in self._runs:
-            run.dues = array('q', [due + by for due in run.dues])
-        self._runs = [(head + by, serial, run) for head, serial, run in self._runs]
+        self._ahead += by
 
     def __bool__(self) -> bool:
         return bool(self._groups.at or self._recent or self._runs)
@@ -224,12 +227,18 @@ def _portions(
     groups: list[tuple[int, BitMap64]],
     runs: list[tuple[array[int], array[int], int]],
     recent: list[tuple[int, int]],
+    ahead: int,
 ) -> Iterator[tuple[Dues, BitMap64]]:
-    yield from groups
+    for due, group in groups:
+        yield due + ahead, group
     if recent:
         run = Run.of(sorted(recent))
         runs.append((run.dues, run.offsets, 0))
     for dues, offsets, position in runs:  # arrays of a run are replaced, never changed
         by_offset = sorted(zip(offsets[position:], dues[position:], strict=True))
         offset_column, due_column = zip(*by_offset, strict=True)
-        yield array('q', due_column), BitMap64(array('Q', offset_column))
+        yield _shifted(due_column, ahead), BitMap64(array('Q', offset_column))
+
+
+def _shifted(dues: Sequence[int], by: int) -> array[int]:
+    return array('q', [due + by for due in dues] if by else dues)

@@ -111,10 +111,11 @@ class Renewed(NamedTuple):
 
 
 class Deferred(NamedTuple):
-    """If this delivery fails, the next one is not before `at`."""
+    """If this delivery fails, the next one is not before `at` (ms); `until`: DELAY or NAMED."""
 
     offsets: BitMap64
     at: int
+    until: Until = Until.NAMED
 
 
 class Pended(NamedTuple):
@@ -190,8 +191,10 @@ class Restarted(NamedTuple):
 
 
 class ClockStepped(NamedTuple):
-    """The owner's clock was set forward by `by` ms: locks and delays move along, named instants do not (rule 11)."""
+    """When it showed `now`, the owner's clock was set by `by` ms, forward or back: locks and delays move along, named
+    instants do not (rule 11)."""
 
+    now: int
     by: int
 
 

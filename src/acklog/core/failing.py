@@ -16,7 +16,7 @@ from acklog.core import events as ev
 from acklog.core.apply import record
 from acklog.core.backoff import Backoff
 from acklog.core.due_times import Dues
-from acklog.core.kinds import Cause, Until
+from acklog.core.kinds import Cause, Until, When
 from acklog.core.share_config import ShareConfig
 from acklog.core.state import NEVER, ShareState
 
@@ -25,7 +25,7 @@ USED_UP = 'attempts used up'
 TOO_LONG = 'waited too long'
 GIVEN_UP = 'given up by an operator'
 
-Times: TypeAlias = 'int | Mapping[int, int] | None'  # one instant for all, one for each offset, or none said; ms
+Times: TypeAlias = 'When | Mapping[int, When] | None'  # one for all, one for each offset, or none said
 
 
 def fail(state: ShareState, config: ShareConfig, offsets: BitMap64, cause: Cause, now: int, at: Times = None) -> None:
@@ -41,9 +41,29 @@ def fail(state: ShareState, config: ShareConfig, offsets: BitMap64, cause: Cause
         if at is None:
             _fail(state, config, group, cause, now, _dues(config.backoff, group, attempts + 1, now), Until.DELAY)
         elif isinstance(at, int):
-            _fail(state, config, group, cause, now, at, Until.NAMED)
+            _fail(state, config, group, cause, now, *instant_of(at, now))
         else:
-            _fail(state, config, group, cause, now, array('q', [at[offset] for offset in group]), Until.NAMED)
+            _fail_each(state, config, group, cause, now, at)
+
+
+def instant_of(when: When, now: int) -> tuple[int, Until]:
+    """The instant, and what it is."""
+    return (when, Until.NAMED) if when >= 0 else (now - when, Until.DELAY)
+
+
+def _fail_each(
+    state: ShareState, config: ShareConfig, offsets: BitMap64, cause: Cause, now: int, at: Mapping[int, When]
+) -> None:
+    times = [at[offset] for offset in offsets]
+    if min(times) >= 0:
+        _fail(state, config, offsets, cause, now, array('q', times), Until.NAMED)
+        return
+    delayed = BitMap64([offset for offset, when in zip(offsets, times, strict=True) if when < 0])
+    delays = array('q', [now - when for when in times if when < 0])
+    _fail(state, config, delayed, cause, now, delays, Until.DELAY)
+    if len(delayed) < len(offsets):
+        instants = array('q', [when for when in times if when >= 0])
+        _fail(state, config, offsets - delayed, cause, now, instants, Until.NAMED)
 
 
 def die(state: ShareState, config: ShareConfig, offsets: BitMap64, reason: str, now: int, *, failed: bool) -> None:
@@ -96,17 +116,17 @@ def _fail(
 
 def _fail_deferred(state: ShareState, config: ShareConfig, offsets: BitMap64, cause: Cause, now: int) -> BitMap64:
     """Those whose holder deferred them come back at the time that it said. Returns the others."""
-    said: dict[int, list[int]] = {}
+    said: dict[tuple[int, Until], list[int]] = {}
     deferred = state.history.deferred
     few = offsets if len(offsets) < len(deferred) else deferred
     for offset in few:
         if offset in deferred and offset in offsets:
             said.setdefault(deferred[offset], []).append(offset)
     rest = offsets
-    for at, chosen in said.items():
+    for (at, until), chosen in said.items():
         group = BitMap64(chosen)
         rest = rest - group
-        _fail(state, config, group, cause, now, at, Until.NAMED)
+        _fail(state, config, group, cause, now, at, until)
     return rest
 
 

@@ -14,7 +14,7 @@ from pyroaring import BitMap64
 
 from acklog.core.burials import Burials
 from acklog.core.counters import Counter
-from acklog.core.kinds import Cause
+from acklog.core.kinds import Cause, Until
 
 T = TypeVar('T')
 
@@ -24,13 +24,13 @@ CAUSES = {Cause.EXPIRED: 'lock ran out', Cause.LOST: 'member lost', Cause.LEFT: 
 
 class History:
     """By offset. `causes` has no RELEASED; `causes` and `reasons` (of dying and dead ones) have no empty sets;
-    `deferred` (ms) was said for the current delivery of acquired and pending ones."""
+    `deferred` (ms, and whether that was named) was said for the current delivery of acquired and pending ones."""
 
     __slots__ = ('attempts', 'burials', 'causes', 'deferred', 'deliveries', 'leaves', 'reasons', 'words')
 
     def __init__(self) -> None:
         self.deliveries, self.attempts, self.leaves = Counter(), Counter(), Counter()
-        self.deferred: dict[int, int] = {}
+        self.deferred: dict[int, tuple[int, Until]] = {}
         self.causes: dict[Cause, BitMap64] = {}
         self.words: dict[int, str] = {}
         self.reasons: dict[str, BitMap64] = {}
@@ -63,6 +63,12 @@ class History:
         """What was said for their delivery goes with it."""
         if self.deferred:
             _drop(self.deferred, offsets)
+
+    def clock_stepped(self, by: int) -> None:
+        """What was computed from a delay moves along."""
+        for offset, (at, until) in self.deferred.items():
+            if until is Until.DELAY:
+                self.deferred[offset] = at + by, until
 
     # -- what is told --------------------------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ back without having failed. The journal and the protocol have their numbers.
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import TypeAlias
 
 
 class Ack(IntEnum):
@@ -40,3 +41,15 @@ class Return(IntEnum):
     LEFT = 0  # its member left
     ABORTED = 1  # so was the transaction that acknowledged it
     SPARE = 2  # there was no room for it in the answer
+
+
+# When a record may come again: an instant (ms since 1970), or below 0 a delay: so many ms from now, with a minus sign.
+When: TypeAlias = int
+LONGEST = 1 << 62  # ms
+
+
+def when(at: int | None, after: int | None) -> When | None:
+    """An instant or, without one, a delay (ms, both as anybody may say them); None for neither."""
+    if at is not None:
+        return min(max(at, 0), LONGEST)
+    return None if after is None else -min(max(after, 0), LONGEST)

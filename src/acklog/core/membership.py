@@ -171,6 +171,11 @@ class Membership:
             self._reassign()
         return gone
 
+    def clock_stepped(self, by: int) -> None:
+        """The clock was set by so many ms: deadlines move along."""
+        for member in self.members.values():
+            member.deadline += by
+
     def next_deadline(self) -> int | None:
         """When `expire` has something next (ms)."""
         return min((member.deadline for member in self.members.values()), default=None)

@@ -11,8 +11,8 @@ from pyroaring import BitMap64
 from acklog.core import events as ev
 from acklog.core.acknowledge import Settlement
 from acklog.core.apply import record
-from acklog.core.failing import REJECTED, fail
-from acklog.core.kinds import Ack, Cause, Return
+from acklog.core.failing import REJECTED, fail, instant_of
+from acklog.core.kinds import Ack, Cause, Return, When
 from acklog.core.offsets import span
 from acklog.core.share_config import ShareConfig
 from acklog.core.state import ShareState
@@ -37,13 +37,13 @@ def pend_all(state: ShareState, config: ShareConfig, member: str, settlement: Se
         if kind == Ack.RENEW:
             _settle(state, config, member, kind, offsets, now, at)
         else:
-            _pend(state, member, Ack(kind), offsets, at)
+            _pend(state, member, Ack(kind), offsets, at, now)
     for offset, at in settlement.times.items():
-        _pend(state, member, Ack.RELEASE, span(offset, offset), at)
+        _pend(state, member, Ack.RELEASE, span(offset, offset), at, now)
 
 
 def _settle(
-    state: ShareState, config: ShareConfig, member: str, kind: int, offsets: BitMap64, now: int, at: int | None
+    state: ShareState, config: ShareConfig, member: str, kind: int, offsets: BitMap64, now: int, at: When | None
 ) -> None:
     """Acquired or pending ones were acknowledged so; `at`: of a release, not before."""
     if kind in _DONE:
@@ -56,9 +56,9 @@ def _settle(
         record(state, ev.Renewed(offsets, now + config.lock_ms))
 
 
-def _pend(state: ShareState, member: str, kind: Ack, offsets: BitMap64, at: int | None) -> None:
+def _pend(state: ShareState, member: str, kind: Ack, offsets: BitMap64, at: When | None, now: int) -> None:
     if kind is Ack.RELEASE and at is not None:
-        record(state, ev.Deferred(offsets, at))
+        record(state, ev.Deferred(offsets, *instant_of(at, now)))
     record(state, ev.Pended(member, kind, offsets))
 
 
@@ -71,8 +71,8 @@ def end_transaction(state: ShareState, config: ShareConfig, member: str, commit:
             record(state, ev.Returned(offsets.copy(), Return.ABORTED))
 
 
-def defer(state: ShareState, offset: int, at: int, deliveries: int | None) -> None:
+def defer(state: ShareState, now: int, offset: int, at: When, deliveries: int | None) -> None:
     """If the current delivery fails, no earlier than `at`. Raises InvalidRecordState."""
     if offset < 0 or state.locks.of(offset) is None or deliveries not in (None, state.history.deliveries.of(offset)):
         raise InvalidRecordState(f'{offset} is not held, or not in that delivery')
-    record(state, ev.Deferred(span(offset, offset), at))
+    record(state, ev.Deferred(span(offset, offset), *instant_of(at, now)))

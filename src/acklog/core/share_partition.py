@@ -25,7 +25,7 @@ from acklog.core.acquire import Acquired, Batch, LogBatch
 from acklog.core.apply import apply, record
 from acklog.core.events import Event
 from acklog.core.failing import TOO_LONG, fail
-from acklog.core.kinds import Ack, Cause, Return
+from acklog.core.kinds import Ack, Cause, Return, When
 from acklog.core.offsets import Offsets, chosen
 from acklog.core.share_config import ShareConfig
 from acklog.core.snapshot import snapshot
@@ -66,6 +66,11 @@ class SharePartition:
         """When something falls due or a lock runs out next (ms); None: never."""
         return self.state.next_deadline()
 
+    def reconfigure(self, config: ShareConfig) -> None:
+        """From now on this counts. Who is reading what it has reserved acquires by it as well."""
+        self.config = config
+        self.state.changes += 1
+
     def advance(self, now: int) -> None:
         """Do all that is due. Every other call with a `now` does this first."""
         state = self.state
@@ -80,9 +85,13 @@ class SharePartition:
             record(state, ev.GivenUp(now, too_long, TOO_LONG, self.config.dead_letter_topic))
         state.next_deadline()
 
-    def clock_stepped(self, by: int) -> None:
-        """The owner's clock was set by `by` ms: locks and delays move along, named instants do not (rule 11)."""
-        record(self.state, ev.ClockStepped(by))
+    def clock_stepped(self, now: int, by: int) -> ev.ClockStepped:
+        """The owner's clock, which shows `now`, is set by `by` ms, forward or back: locks and delays move along, named
+        instants do not (rule 11). Comes after `advance(now)`. The event is returned and not among those of
+        `take_events`: it is the same for all share partitions of the owner."""
+        event = ev.ClockStepped(now, by)
+        apply(self.state, event)
+        return event
 
     # -- acquire -------------------------------------------------------------------------------------------------------
 
@@ -145,15 +154,15 @@ class SharePartition:
         member: str,
         acks: Sequence[Acknowledgement],
         *,
-        at: int | None = None,
+        at: When | None = None,
         lock: int | None = None,
         transaction: bool = False,
     ) -> None:
         """Settle all of `acks` or, by InvalidRecordState, none (rule 3).
 
-        An acknowledgement is `(first, last, kind)`, or with a fourth value, the instant (ms) before which a RELEASE
-        is not to come back (None: as `at` says, for all of them; that None too: the backoff decides), or with a fifth,
-        the subscriber's own words about a RELEASE or REJECT. `kind` is one Ack for the range or `bytes` with one for
+        An acknowledgement is `(first, last, kind)`, or with a fourth value, before which a RELEASE is not to come back
+        (None: as `at` says, for all of them; that None too: the backoff decides), or with a fifth, the subscriber's
+        own words about a RELEASE or REJECT. `kind` is one Ack for the range or `bytes` with one for
         each offset. `lock`: only what that acquire took. `transaction`: they take effect with `end_transaction`,
         without words; RENEW does at once.
         """
@@ -169,13 +178,13 @@ class SharePartition:
         self.advance(now)
         settling.end_transaction(self.state, self.config, member, commit, now)
 
-    def defer(self, now: int, offset: int, at: int, deliveries: int | None = None) -> None:
-        """If the current delivery of an acquired record fails, it comes back no earlier than `at` (ms).
+    def defer(self, now: int, offset: int, at: When, deliveries: int | None = None) -> None:
+        """If the current delivery of an acquired record fails, it comes back no earlier than `at`.
 
         `deliveries`, where given, must be the record's number. Raises InvalidRecordState.
         """
         self.advance(now)
-        settling.defer(self.state, offset, at, deliveries)
+        settling.defer(self.state, now, offset, at, deliveries)
 
     # -- members -------------------------------------------------------------------------------------------------------
 

@@ -148,6 +148,12 @@ class ShareSessions:
         """When `due` has something next (ms)."""
         return min((s.adopt_until for s in self._adoptable.values() if s.adopt_until is not None), default=None)
 
+    def clock_stepped(self, by: int) -> None:
+        """The clock was set by so many ms: deadlines move along."""
+        for session in self._adoptable.values():
+            if session.adopt_until is not None:
+                session.adopt_until += by
+
     def _room(self, count: int) -> None:
         if self._partitions + count > self.partition_limit:
             raise SessionLimit(f'share sessions may name {self.partition_limit} partitions altogether')

@@ -61,12 +61,12 @@ def _sets(state: ShareState) -> Iterator[ev.Event]:
     yield from _counts('leaves', history.leaves)
 
 
-def _deferred(instants: dict[int, int]) -> Iterator[ev.Event]:
-    by_instant: dict[int, list[int]] = {}
-    for offset, at in instants.items():
-        by_instant.setdefault(at, []).append(offset)
-    for at, offsets in by_instant.items():
-        yield ev.Deferred(BitMap64(offsets), at)
+def _deferred(instants: dict[int, tuple[int, Until]]) -> Iterator[ev.Event]:
+    by_instant: dict[tuple[int, Until], list[int]] = {}
+    for offset, instant in instants.items():
+        by_instant.setdefault(instant, []).append(offset)
+    for instant, offsets in by_instant.items():
+        yield ev.Deferred(BitMap64(offsets), *instant)
 
 
 def _waiting(waiting: Iterable[tuple[Until, Iterator[tuple[Dues, BitMap64]]]]) -> Iterator[ev.Event]:

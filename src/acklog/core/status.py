@@ -169,7 +169,7 @@ class Status:
             history.deliveries.of(offset),
             attempts,
             history.leaves.of(offset),
-            deferred=history.deferred.get(offset),
+            deferred=history.deferred.get(offset, (None,))[0],
             reason=history.failure(offset) or (RELEASED if attempts else None),
             words=history.words.get(offset),
         )

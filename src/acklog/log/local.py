@@ -100,7 +100,7 @@ class LocalLog:
         at_once: bool = False,
     ) -> Appended:
         appender = self._appender
-        quiet = now > appender.latest  # nobody to wait for, it seems: the rest of the turn is not worth a turn's time
+        quiet = now != appender.latest  # nobody to wait for, it seems: the rest of the turn is not worth a turn's time
         future = appender.add(batches, now, durability is Durability.SYNCED, placed)
         if at_once or quiet:
             appender.write_out()

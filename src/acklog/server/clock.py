@@ -1,7 +1,12 @@
 """The only clock and the only timer of the server.
 
-The clock is wall time at start plus monotonic time since: it never decreases and does not follow a stepped wall clock
-(rule 11 of docs/design.md). The timer is one heap of calls and one call of the event loop at the earliest of them.
+The clock is wall time at start plus monotonic time since. When the wall clock is set, this one is too, in one step that
+everybody who goes by it is told of (rule 11 of docs/design.md): the timer looks before it makes calls, and every
+second. The timer is one heap of calls and one call of the event loop at the earliest of them.
+
+What counts as a step is where the two clocks differ by more than `STEP_NS`. (An NTP daemon that slews the wall clock
+slews Linux's monotonic one with it, so that such differences do not add up.) While the machine is suspended Linux's
+monotonic clock stands still: that is a step too, so locks and delays last as long as the machine is awake.
 """
 
 from __future__ import annotations
@@ -11,14 +16,19 @@ import heapq
 import time
 from collections.abc import Callable
 
+STEP_NS = 2_000_000
+LOOK_MS = 1000
+UNSURE_NS = 500_000  # the clocks were read so far apart: another look will tell
+
 
 class Clock:
-    """Milliseconds since 1970 by `clock()`."""
+    """Milliseconds since 1970 by `clock()`. `wall_ns`: the clock that it goes by, in ns."""
 
-    __slots__ = ('_base_ns',)
+    __slots__ = ('_base_ns', '_wall_ns')
 
-    def __init__(self) -> None:
-        self._base_ns = time.time_ns() - time.monotonic_ns()
+    def __init__(self, wall_ns: Callable[[], int] = time.time_ns) -> None:
+        self._wall_ns = wall_ns
+        self._base_ns = wall_ns() - time.monotonic_ns()
 
     def __call__(self) -> int:
         return (self._base_ns + time.monotonic_ns()) // 1_000_000
@@ -26,6 +36,18 @@ class Clock:
     def not_below(self, ms: int) -> None:
         """What was journalled has happened: go on from there if the wall clock was behind it at start."""
         self._base_ns = max(self._base_ns, ms * 1_000_000 - time.monotonic_ns())
+
+    def astray(self) -> int:
+        """By how many ms the wall clock is ahead of this one, below 0 if it is behind; 0 for next to nothing."""
+        before = time.monotonic_ns()
+        wall = self._wall_ns()
+        after = time.monotonic_ns()
+        ahead = wall - before - self._base_ns
+        return 0 if abs(ahead) < STEP_NS or after - before > UNSURE_NS else ahead // 1_000_000
+
+    def step(self, by: int) -> None:
+        """Go on from `by` ms further ahead or, below 0, back."""
+        self._base_ns += by * 1_000_000
 
     def seconds_until(self, ms: int) -> float:
         """From now until the clock shows `ms`; negative if it is past that."""
@@ -35,12 +57,17 @@ class Clock:
 class MovableClock(Clock):
     """A clock that goes on by itself and can be moved ahead, for tests. Whoever moves it tells the timers: `moved`."""
 
-    __slots__ = ()
+    __slots__ = ('_moved_ns',)
+
+    def __init__(self, wall_ns: Callable[[], int] = time.time_ns) -> None:
+        self._moved_ns = 0
+        super().__init__(lambda: wall_ns() + self._moved_ns)
 
     def move(self, ms: int) -> None:
-        """Ahead by so many milliseconds, 0 or more. Raises ValueError for less: a clock never goes back."""
+        """Ahead by so many milliseconds, 0 or more: as if they had passed. Raises ValueError for less."""
         if ms < 0:
-            raise ValueError(f'a clock does not go back, not by {-ms} ms either')
+            raise ValueError(f'time does not go back, not by {-ms} ms either')
+        self._moved_ns += ms * 1_000_000
         self._base_ns += ms * 1_000_000
 
 
@@ -74,13 +101,14 @@ class LoopTimer:
     are, they are thrown out, so it holds at most twice what is still asked for."""
 
     def __init__(self, clock: Clock, loop: asyncio.AbstractEventLoop) -> None:
-        self._clock = clock
+        self.clock = clock
         self._loop = loop
         self._heap: list[Call] = []
         self._order = 0
         self._cancelled = 0  # of those in the heap, at most
         self._armed: tuple[int, asyncio.TimerHandle] | None = None
         self._running = False  # calls are being made; the next time is looked for after them
+        self._on_step: Callable[[int], None] | None = None
 
     def at(self, when: int, callback: Callable[[], None]) -> Call:
         """Call `callback` once when the clock shows `when` (ms) or later."""
@@ -90,6 +118,22 @@ class LoopTimer:
         if not self._running and (self._armed is None or when < self._armed[0]):
             self._arm(when)
         return call
+
+    def look_out(self, on_step: Callable[[int], None]) -> None:
+        """From now on tell `on_step` when the wall clock has been set, and by how much (ms). That sets the clock (its
+        `step`) and moves what was asked of the timer along (`stepped`)."""
+        self._on_step = on_step
+        self.at(self.clock(), self._look_again)
+
+    def _look_again(self) -> None:
+        self.at(self.clock() + LOOK_MS, self._look_again)  # each time when calls are made it looks
+
+    def stepped(self, by: int) -> None:
+        """The clock was set by `by` ms. Calls are wanted as far from now as before."""
+        for call in self._heap:
+            call.when += by
+        if self._armed is not None:
+            self._armed = (self._armed[0] + by, self._armed[1])
 
     def cancelled(self) -> None:
         """One of the calls in the heap is not to be made any more."""
@@ -119,14 +163,16 @@ class LoopTimer:
     def _arm(self, when: int) -> None:
         if self._armed is not None:
             self._armed[1].cancel()
-        handle = self._loop.call_at(self._loop.time() + max(0.0, self._clock.seconds_until(when)), self._run)
+        handle = self._loop.call_at(self._loop.time() + max(0.0, self.clock.seconds_until(when)), self._run)
         self._armed = (when, handle)
 
     def _run(self) -> None:
         self._armed, self._running = None, True
-        now = self._clock()
         heap = self._heap
         try:
+            if self._on_step is not None and (by := self.clock.astray()):
+                self._on_step(by)
+            now = self.clock()
             while heap and (heap[0].callback is None or heap[0].when <= now):
                 call = heapq.heappop(heap)
                 callback, call.callback = call.callback, None

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import socket
 from collections.abc import Sequence
 
@@ -26,6 +27,8 @@ from acklog.server.file_limit import Shares, raise_limit, shares
 from acklog.server.http import address as http_address
 from acklog.server.http.listener import HttpLimits, HttpListener
 from acklog.server.listener import Limits, Listener
+
+logger = logging.getLogger('acklog.server')
 
 GRACE_S = 0.5  # in which what is under way has to finish
 
@@ -123,6 +126,7 @@ class Server:
             timer.moved()  # what recovery has asked for is no further away than before
             broker.node.host, broker.node.port = told
             server = cls(broker, directory, timer, settings)
+            timer.look_out(server.clock_astray)
             await server.listener.serve(bound)
         except BaseException:
             timer.stop()
@@ -130,6 +134,21 @@ class Server:
                 await directory.close()
             raise
         return server
+
+    def clock_astray(self, by: int) -> None:
+        """The wall clock was set by `by` ms, and this server's has to be too."""
+        logger.warning(
+            'the wall clock was set %s by %d ms: locks and delays go on as they were, what has a time of its own comes '
+            'by the new clock',
+            'forward' if by > 0 else 'back',
+            abs(by),
+        )
+        clock = self._timer.clock
+        self.broker.clock_steps()
+        now = clock()
+        clock.step(by)
+        self._timer.stepped(by)
+        self.broker.clock_stepped(now, by)
 
     def clock_moved(self) -> None:
         """Its clock was moved ahead: do what is due."""

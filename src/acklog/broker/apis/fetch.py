@@ -34,7 +34,8 @@ async def handle(broker: Broker, caller: Caller, version: int, request: fetch.Re
     except Refused as refused:
         return fetch.Response((), refused.code)
     wanted = dict(outside(request)) if session is None else dict(session.partitions)
-    until = broker.clock() + min(max(request.max_wait_ms, 0), LONGEST_WAIT_MS)
+    wait_ms = min(max(request.max_wait_ms, 0), LONGEST_WAIT_MS)
+    until = broker.clock() + wait_ms
     while True:
         reading = _Reading(broker, caller, request)
         for number, (key, partition) in enumerate(wanted.items(), 1):
@@ -44,6 +45,7 @@ async def handle(broker: Broker, caller: Caller, version: int, request: fetch.Re
         if reading.enough or caller.closed or broker.stopping or until <= broker.clock():
             break
         if not reading.outdated:
+            until = min(until, broker.clock() + wait_ms)  # the clock may have been set back
             await _wait(broker, caller, [partition for partition, _ in reading.partitions], until)
     return _response(session, reading.answers)
 

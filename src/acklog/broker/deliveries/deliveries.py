@@ -16,6 +16,7 @@ from acklog.broker.journal.format import ShareKey
 from acklog.broker.journal.journal import Journal
 from acklog.broker.journal.refolds import Refolds
 from acklog.broker.journal.replay import Replay
+from acklog.core.events import ClockStepped
 from acklog.core.share_partition import ShareConfig, SharePartition
 from acklog.errors import LogError
 from acklog.wire.error_code import ErrorCode
@@ -155,7 +156,7 @@ class Deliveries:
     def reconfigure(self, group: Group) -> None:
         """The group's config has changed: locks given from now on, and failures from now on, follow it."""
         for delivery in self.of_group(group.id):
-            delivery.state.config = share_config(group, delivery.partition.topic_name)
+            delivery.state.reconfigure(share_config(group, delivery.partition.topic_name))
             delivery.read_committed = read_committed(group)
             delivery.watch = self._watch_of(group)
             delivery.decided()
@@ -234,6 +235,20 @@ class Deliveries:
             delivery.decided()  # dead letters that may have been written before are owed: at least once
         await self.journal.written()
         return replay.latest
+
+    # -- the clock -----------------------------------------------------------------------------------------------------
+
+    def advance(self) -> None:
+        """Do what is due everywhere."""
+        for delivery in list(self._all.values()):
+            delivery.advance()
+
+    def clock_stepped(self, now: int, by: int) -> None:
+        """See `Broker.clock_stepped`."""
+        self.journal.clock_stepped(ClockStepped(now, by))
+        for delivery in self._all.values():
+            delivery.clock_stepped(now, by)
+        self._refolds.clock_stepped(by)
 
     def _empty(self, key: ShareKey) -> SharePartition:
         group = self._broker.group_by_id(key.group)

@@ -16,6 +16,7 @@ from acklog.broker.deliveries.waiting import Waiters
 from acklog.broker.journal.format import ShareKey
 from acklog.core import operators
 from acklog.core.acknowledge import Acknowledgement as CoreAcknowledgement
+from acklog.core.kinds import when
 from acklog.core.offsets import Offsets
 from acklog.errors import Failed
 from acklog.wire.acknowledgements import Acknowledgement
@@ -85,9 +86,7 @@ class ShareDelivery:
         self.check()
         now = self.clock()
         plain = [  # a call for each would cost more than the rest
-            (ack[0], ack[1], ack[2][0])
-            if len(ack) == 4 and ack[3] is None and len(ack[2]) == 1
-            else _for_core(ack, now)
+            (ack[0], ack[1], ack[2][0]) if len(ack) == 4 and ack[3] is None and len(ack[2]) == 1 else _for_core(ack)
             for ack in acks
         ]
         self.state.acknowledge(now, member, plain)
@@ -198,6 +197,22 @@ class ShareDelivery:
             self.state.advance(now)
             self.decided()
 
+    def advance(self) -> None:
+        """Do what is due, if anything is."""
+        now = self.clock()
+        if not self.fenced and self.state.soonest <= now:
+            self.state.advance(now)
+            self.decided()
+
+    def clock_stepped(self, now: int, by: int) -> None:
+        """The clock, which showed `now`, was set by `by` ms, and what the timer was asked for with it."""
+        if self._armed is not None:
+            self._armed += by
+        self.foresight.clock_stepped(by)
+        if not self.fenced:
+            self.state.clock_stepped(now, by)
+            self.arm()  # an instant that somebody named may be sooner now
+
     def offer(self) -> None:
         """Wake the next one that waits, if there is something to take."""
         if self.waiters and not self.fenced and self.something():
@@ -208,12 +223,10 @@ class ShareDelivery:
         return not self.paused and self.state.why_nothing(self.log_end) == 'something'
 
 
-def _for_core(ack: Acknowledgement, now: int) -> CoreAcknowledgement:
+def _for_core(ack: Acknowledgement) -> CoreAcknowledgement:
     first, last, types, at = ack[:4]
     kinds = types[0] if len(types) == 1 else types
     if len(ack) == 4:
-        return (first, last, kinds) if at is None else (first, last, kinds, at)
+        return (first, last, kinds) if at is None else (first, last, kinds, when(at, None))
     after, words = ack[4:]
-    if at is None and after is not None:
-        at = now + max(after, 0)
-    return first, last, kinds, at, None if words is None else words[:MAX_WORDS]
+    return first, last, kinds, when(at, after), None if words is None else words[:MAX_WORDS]

@@ -55,6 +55,13 @@ class Foresight:
             self._at_work = True
             Eager(self._prepare(now + 2 * AHEAD_MS), self._ended)
 
+    def clock_stepped(self, by: int) -> None:
+        """The clock was set by so many ms, and what the timer was asked for with it."""
+        self._ready_until += by
+        if self._armed is not None:
+            self._armed += by
+            self.look()
+
     def _look_at(self, when: int) -> None:
         """One call of the timer at a time; a later one than asked for does no harm."""
         if self._armed is None or when < self._armed:

@@ -59,7 +59,8 @@ class Poll:
         self.strict = strict
         self.max_records = max_records
         self.max_bytes = min(max_bytes, broker.fetch_max_bytes)
-        self.until = broker.clock() + min(max(max_wait_ms, 0), LONGEST_WAIT_MS)
+        self.wait_ms = min(max(max_wait_ms, 0), LONGEST_WAIT_MS)
+        self.until = broker.clock() + self.wait_ms
         self.found: Found = {}
         self.deliveries: list[ShareDelivery] = []
 
@@ -81,7 +82,8 @@ class Poll:
             for delivery in self.deliveries:
                 delivery.waiters[waiter] = None
                 delivery.foresight.look()
-            await waiter.wait(self.broker.timer, self.until)
+            longest = self.broker.clock() + self.wait_ms  # the clock may have been set back
+            await waiter.wait(self.broker.timer, min(self.until, longest))
             for delivery in self.deliveries:
                 delivery.waiters.pop(waiter, None)
             if not self.caller.closed:

@@ -159,6 +159,11 @@ class Groups:
         """The server is about to close the connections: that is no failure of the members (rule 7)."""
         self._presence.stopped = True
 
+    def clock_stepped(self, by: int) -> None:
+        """See `Broker.clock_stepped`."""
+        self.members.clock_stepped(by)
+        self._sessions.clock_stepped(by)
+
     async def recover(self) -> None:
         """Take up the members and sessions from before a restart, which is no failure of theirs (rule 7)."""
         now = max(self._broker.clock(), self._broker.latest)  # where the clock will go on from

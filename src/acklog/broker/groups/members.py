@@ -244,6 +244,13 @@ class Members:
         if (deadline := membership.next_deadline()) is not None:
             self._arm(name, membership, deadline)
 
+    def clock_stepped(self, by: int) -> None:
+        """See `Broker.clock_stepped`."""
+        for membership in self._memberships.values():
+            membership.clock_stepped(by)
+            if membership.armed is not None:
+                membership.armed += by
+
     # -- restart -------------------------------------------------------------------------------------------------------
 
     def recover(self, now: int) -> None:

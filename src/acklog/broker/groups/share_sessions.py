@@ -136,6 +136,10 @@ class Sessions:
                 self._remembered.no_session(key)
         self._arm()
 
+    def clock_stepped(self, by: int) -> None:
+        """See `Broker.clock_stepped`."""
+        self._sessions.clock_stepped(by)
+
     def _arm(self) -> None:
         if (deadline := self._sessions.next_deadline()) is not None:
             self._broker.timer.at(deadline, self._due)

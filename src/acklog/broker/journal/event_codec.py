@@ -71,7 +71,7 @@ _EVENTS: dict[int, tuple[Callable[..., ev.Event], tuple[Field, ...]]] = {
     6: (ev.GivenUp, (INT, OFFSETS, TEXT, FLAG)),
     7: (ev.Returned, (OFFSETS, RETURN)),
     8: (ev.Renewed, (OFFSETS, INT)),
-    9: (ev.Deferred, (OFFSETS, INT)),
+    9: (ev.Deferred, (OFFSETS, INT)),  # until there was 26
     10: (ev.Pended, (TEXT, ACK, OFFSETS)),
     11: (ev.DeadLettersWritten, (OFFSETS,)),
     12: (ev.Redriven, (OFFSETS,)),  # until there was 22
@@ -82,12 +82,13 @@ _EVENTS: dict[int, tuple[Callable[..., ev.Event], tuple[Field, ...]]] = {
     17: (ev.LogStarted, (INT,)),
     18: (ev.Cut, (INT,)),
     19: (ev.Restarted, (INT,)),
-    20: (ev.ClockStepped, (INT,)),
+    20: (ev.ClockStepped, (INT, INT)),
     21: (ev.Died, (OFFSETS, TEXT, FLAG, FLAG, INT, TEXT)),
     22: (ev.Redriven, (OFFSETS, DUES)),
     23: (ev.Said, (OFFSETS, TEXT)),
     24: (ev.DeadExpired, (OFFSETS,)),
     25: (ev.Answered, (INT, ACK, OFFSETS)),
+    26: (ev.Deferred, (OFFSETS, INT, UNTIL)),
     64: (kept.Began, (INT, INT, INT, INT)),
     65: (kept.Kept, (PLACE, OFFSETS, TEXT)),
     66: (kept.KeptWaiting, (OFFSETS, DUES, UNTIL)),

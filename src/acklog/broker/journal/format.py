@@ -15,6 +15,7 @@ EVENTS      the same of what happened to one since
 MARK        a snapshot was taken here: 8 bytes, its number. What comes before is in it, what comes after is not
 CHUNK       a part of a snapshot: number (8), 1 if it is the last part (1), bytes; all together are BEGIN
 TOMBSTONE   the share partition is no more: its group or topic was deleted
+STEP        what `event_codec.encode` made of a ClockStepped, which happened to all share partitions: the key is EVERY
 
 A share partition's history begins with BEGIN or with the MARK of a complete snapshot.
 """
@@ -49,6 +50,10 @@ class Kind(IntEnum):
     MARK = 2
     CHUNK = 3
     TOMBSTONE = 4
+    STEP = 5
+
+
+EVERY = ShareKey(-1, bytes(16), -1)
 
 
 def entry(key: ShareKey, kind: Kind, payload: bytes = b'') -> bytes:

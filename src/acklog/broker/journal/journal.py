@@ -7,19 +7,24 @@ collected meanwhile are reported to `on_lost`, which drops them and folds them a
 
 Old history is dropped by whole segments. The share partition whose history begins earliest holds that up: when the
 journal is more than twice what the live state needs, that one is written as a snapshot (a list of events like any
-other) and so moves to the end. See `journal_format` for the bytes and `replay` for the way back.
+other) and so moves to the end.
+
+A step of the clock happens to all share partitions, lost ones too, and cannot be taken back: if the turn that says so
+is lost, the next one says it first (`steps`). See `journal_format` for the bytes and `replay` for the way back.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from acklog.broker import eager
 from acklog.broker.eager import Eager
 from acklog.broker.journal import event_codec
-from acklog.broker.journal.format import Kind, ShareKey, chunks, entry, mark
+from acklog.broker.journal.format import EVERY, Kind, ShareKey, chunks, entry, mark
+from acklog.core.events import ClockStepped
 from acklog.errors import LogError
 from acklog.log.promise import Promise
 from acklog.log.seam import Durability, Log
@@ -32,6 +37,20 @@ if TYPE_CHECKING:
 SLACK_BYTES = 32 * 1024 * 1024  # the journal may always be this large, whatever the live state needs
 SMALL_STATE = 200  # bytes that a share partition without a snapshot is taken to need
 TURN_BYTES = 512 * 1024  # what is more waits for the next batch
+
+
+MOST_STEPS = 1000  # that are remembered: by far more than there are while the journal is read
+
+
+@dataclass(slots=True, eq=False)
+class Step:
+    """A step of the clock. `position`: of the batch that says so; None until it is clear where that is."""
+
+    event: ClockStepped
+    position: int | None = None
+
+    def entry(self) -> bytes:
+        return entry(EVERY, Kind.STEP, event_codec.encode([self.event]))
 
 
 class Journal:
@@ -53,6 +72,7 @@ class Journal:
         self._ended: set[ShareKey] = set()  # and have not begun again; until their tombstones are written
         self._turn: Promise[LogError | None] | None = None
         self._writing: Promise[LogError | None] | None = None
+        self._steps: list[Step] = []  # the last ones
         self._snapshots = 0
         self._snapshotting = False
 
@@ -80,6 +100,17 @@ class Journal:
         self.bases.pop(key, None)
         self.sizes.pop(key, None)
 
+    def clock_stepped(self, event: ClockStepped) -> None:
+        """It has happened to all share partitions, after all that has been recorded."""
+        step = Step(event)
+        self._steps = [*self._steps[1 - MOST_STEPS :], step]
+        self._latest += event.by
+        self._put(step.entry())
+
+    def steps(self, offset: int) -> list[ClockStepped]:
+        """Steps of the clock that the journal does not tell of below `offset`, in order."""
+        return [step.event for step in self._steps if step.position is None or step.position >= offset]
+
     async def written(self) -> None:
         """Wait until all that has been recorded is in the journal. Raises LogError if it is not."""
         turn = self.pending()  # first: when `hurry` returns it may be settled and gone
@@ -94,12 +125,15 @@ class Journal:
     def hurry(self) -> None:
         """No more is to come of this step. Where there was nothing to write in this millisecond yet, nobody else is
         waited for: at a low rate a turn of the loop is a good part of an answer's time."""
-        if self._turn is not None and self._writing is None and self._clock() > self._latest:
+        if self._turn is not None and self._writing is None and self._clock() != self._latest:
             self._write()
 
     def _add(self, key: ShareKey, kind: Kind, payload: bytes) -> None:
-        self._entries.append(entry(key, kind, payload))
         self._keys.add(key)
+        self._put(entry(key, kind, payload))
+
+    def _put(self, data: bytes) -> None:
+        self._entries.append(data)
         if self._turn is None:
             loop = asyncio.get_running_loop()
             self._turn = Promise(loop)
@@ -124,6 +158,10 @@ class Journal:
         self._writing, self._turn = turn, None
         entries, self._entries = self._entries, []
         keys, self._keys = self._keys, set()
+        steps = [step for step in self._steps if step.position is None]
+        begin = self.log.end
+        for step in steps:
+            step.position = begin
         failure: LogError | None = None
         now = self._latest = self._clock()
         try:
@@ -135,6 +173,9 @@ class Journal:
             self._note(at.first, keys)
         self._writing = None
         if failure is not None:
+            if self.log.end == begin:  # else it is there
+                for step in steps:
+                    step.position = None
             self._lose(keys, failure)
         self._write_soon()
         turn.set_result(failure)  # last: who waits goes on within this call
@@ -142,7 +183,8 @@ class Journal:
     def _lose(self, keys: set[ShareKey], failure: LogError) -> None:
         """Nothing of this turn counts, nor what was built on it meanwhile."""
         keys |= self._keys
-        self._entries, self._keys, self._ended = [], set(), set()
+        self._entries = [step.entry() for step in self._steps if step.position is None]
+        self._keys, self._ended = set(), set()
         lost, self._turn = self._turn, None
         self.on_lost(keys)
         if lost is not None:

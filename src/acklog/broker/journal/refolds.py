@@ -47,6 +47,10 @@ class Refolds:
             self._pause(again=now - self._done_at <= 2 * max(self._pause_ms, SHORTEST_MS))
             self._ask(now)
 
+    def clock_stepped(self, by: int) -> None:
+        """The clock was set by so many ms."""
+        self._done_at += by
+
     def _pause(self, *, again: bool) -> None:
         self._pause_ms = min(max(2 * self._pause_ms, SHORTEST_MS), LONGEST_MS) if again else 0
 
@@ -91,15 +95,17 @@ class Refolds:
             self._lost = {key: lost[key] for key in bases} | self._lost
             return
         for key in bases:
-            self._put(lost[key], replay.states.get(key))
+            self._put(lost[key], replay.states.get(key), replay.end)
 
-    def _put(self, delivery: ShareDelivery, state: SharePartition | None) -> None:
+    def _put(self, delivery: ShareDelivery, state: SharePartition | None, end: int) -> None:
         key, broker = delivery.key, self._broker
         group = broker.group_by_id(key.group)
         known = group is not None and broker.deliveries.find(group, key.topic, key.partition) is delivery
         if group is None or not known or state is None or key in self._lost:  # it has ended, or is lost again
             return
         state.config = share_config(group, delivery.partition.topic_name)
+        for step in self._journal.steps(end):
+            state.fold(step)
         delivery.state = state
         delivery.fenced = False
         delivery.log_starts_at(delivery.partition.log.start)

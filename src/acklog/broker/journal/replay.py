@@ -3,7 +3,7 @@
 A share partition whose history is all there is folded from its first event on; its later snapshots say nothing new.
 One whose early history was dropped begins with a snapshot: from its MARK on events are kept aside, its CHUNKs are put
 together, and when the last one is there the snapshot is folded, then what was kept aside. Events before that MARK are
-in it.
+in it. A STEP of the clock is an event of every share partition that there is by then.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from acklog.broker.eager import turn
 from acklog.broker.journal import event_codec
 from acklog.broker.journal.format import Kind, ShareKey, chunk, entries, number_of
+from acklog.core.events import ClockStepped
 from acklog.core.share_partition import SharePartition
 from acklog.errors import Failed
 from acklog.log.seam import Log
@@ -40,15 +41,20 @@ class Replay:
     bases: dict[ShareKey, int] = field(default_factory=dict)
     sizes: dict[ShareKey, int] = field(default_factory=dict)
     latest: int = 0  # newest time in the journal, ms: the clock must not show less (rule 11)
+    end: int = 0  # where reading ended
     _partial: dict[ShareKey, _Snapshot] = field(default_factory=dict)
 
     async def run(self, log: Log, first: int | None = None) -> Replay:
         """Read the journal from `first` (default: its start) to where its end is now. Raises LogError."""
-        async for position, timestamp, value in _values(log, log.start if first is None else max(first, log.start)):
-            self.latest = max(self.latest, timestamp)
+        self.end = log.end
+        begin = log.start if first is None else max(first, log.start)
+        async for position, timestamp, value in _values(log, begin, self.end):
             for key, kind, payload in entries(value):
-                if self.only is None or key in self.only:
+                if kind is Kind.STEP:
+                    self._step(payload)
+                elif self.only is None or key in self.only:
                     self._entry(position, key, kind, payload)
+            self.latest = max(self.latest, timestamp)
         self.bases = dict(sorted(self.bases.items(), key=lambda item: item[1]))
         return self
 
@@ -66,6 +72,15 @@ class Replay:
             self._partial[key] = _Snapshot(number_of(payload), position)
         else:
             self._chunk(key, payload)
+
+    def _step(self, payload: bytes) -> None:
+        [step] = event_codec.decode(payload)
+        assert isinstance(step, ClockStepped)
+        self.latest = step.now + step.by
+        for state in self.states.values():
+            state.fold(step)
+        for partial in self._partial.values():
+            partial.later.append(payload)
 
     def _events(self, key: ShareKey, payload: bytes) -> None:
         if (state := self.states.get(key)) is not None:
@@ -97,9 +112,8 @@ def _fold(state: SharePartition, payload: bytes) -> None:
         state.fold(event)
 
 
-async def _values(log: Log, offset: int) -> AsyncIterator[tuple[int, int, bytes]]:
-    """(offset, timestamp, value) of each record from `offset` on."""
-    end = log.end
+async def _values(log: Log, offset: int, end: int) -> AsyncIterator[tuple[int, int, bytes]]:
+    """(offset, timestamp, value) of each record from `offset` up to, not including, `end`."""
     while offset < end:
         if log.visible_end <= offset:
             await turn()  # what was appended in this turn is written at its end

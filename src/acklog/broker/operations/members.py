@@ -17,11 +17,12 @@ from acklog.broker.deliveries.polling import LONGEST_WAIT_MS, Key, Poll
 from acklog.broker.deliveries.taking import Taken
 from acklog.broker.journal.format import ShareKey
 from acklog.broker.operations import tokens
-from acklog.broker.operations.chosen import END, Operation
+from acklog.broker.operations.chosen import Operation
 from acklog.broker.operations.exchanged import Ack, AckResult, Delivery
 from acklog.broker.operations.handing_out import Handout
 from acklog.broker.operations.tokens import Token
 from acklog.core.kinds import Ack as Kind
+from acklog.core.kinds import when
 from acklog.core.share_session import SessionKey
 from acklog.core.tokens import Outcome, TokenAck, settle
 from acklog.errors import AcklogError, LogError
@@ -179,7 +180,7 @@ class Members(Operation):
     ) -> Iterator[tuple[int, AckResult]]:
         """What of one partition is to be settled; recorded, not yet written."""
         now = self.broker.clock()
-        asked = [_for_core(acks[index], token, now) for index, token in named]
+        asked = [_for_core(acks[index], token) for index, token in named]
         try:
             self.broker.authorize(caller, 'READ', 'TOPIC', delivery.partition.topic_name)
             holders = {
@@ -205,9 +206,6 @@ class Members(Operation):
         await self.broker.deliveries.journal.written()
 
 
-def _for_core(ack: Ack, token: Token, now: int) -> TokenAck:
-    at = ack.at_ms
-    if at is None and ack.after_ms is not None:
-        at = now + max(ack.after_ms, 0)
+def _for_core(ack: Ack, token: Token) -> TokenAck:
     words = None if ack.reason is None else ack.reason[:MAX_WORDS]
-    return TokenAck(token.offset, token.lock, KINDS[ack.action], None if at is None else min(at, END), words)
+    return TokenAck(token.offset, token.lock, KINDS[ack.action], when(ack.at_ms, ack.after_ms), words)

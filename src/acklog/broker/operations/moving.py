@@ -10,6 +10,7 @@ from acklog.broker.apis.list_offsets import first_at
 from acklog.broker.operations.changes import Changed, Sought, Target
 from acklog.broker.operations.chosen import END, Operation
 from acklog.core import operators
+from acklog.core.kinds import when
 from acklog.wire.error_code import ErrorCode
 from acklog.wire.record_batch import is_control, spans
 
@@ -104,19 +105,24 @@ class Moving(Operation):
         topic: str,
         partition: int,
         offset: int,
-        at_ms: int,
+        at_ms: int | None = None,
         deliveries: int | None = None,
+        *,
+        after_ms: int = 0,
     ) -> None:
-        """If the current delivery of the record fails, whoever has it, it comes again no earlier than `at_ms`.
-        `deliveries`, where known, must be its number. Raises InvalidRecordState when nobody has it."""
+        """If the current delivery of the record fails, whoever has it, it comes again no earlier than `at_ms` or,
+        without that, `after_ms` from now. `deliveries`, where known, must be its number. Raises InvalidRecordState when
+        nobody has it."""
         found = self._group(caller, group, 'READ')
         self._partition(self._topic(caller, topic, 'READ'), partition)
         now = self.broker.clock()
         held = self._deliveries(caller, found, topic, partition)
-        if not held or not 0 <= at_ms < END:
+        if not held or (at_ms is not None and not 0 <= at_ms < END):
             code = ErrorCode.INVALID_REQUEST if held else ErrorCode.INVALID_RECORD_STATE
             raise Refused(code, f'{at_ms} is no instant' if held else f'nothing of {topic}-{partition} is held')
-        held[0].change(lambda state: state.defer(now, offset, at_ms, deliveries))
+        at = when(at_ms, after_ms)
+        assert at is not None
+        held[0].change(lambda state: state.defer(now, offset, at, deliveries))
         await self.broker.deliveries.journal.written()
 
 

@@ -246,9 +246,15 @@ async def defer(call: Call, group: GroupName, body: Deferral) -> None:
     current delivery, whoever has it, and ends with it. 409: nobody holds the record."""
     if (body.at_ms is None) == (body.after_ms is None):
         raise _one_of('')
-    instant = body.at_ms if body.at_ms is not None else call.broker.clock() + (body.after_ms or 0)
     await call.broker.operations.defer(
-        call.caller, group, body.topic, body.partition, body.offset, instant, body.deliveries
+        call.caller,
+        group,
+        body.topic,
+        body.partition,
+        body.offset,
+        body.at_ms,
+        body.deliveries,
+        after_ms=body.after_ms or 0,
     )
 
 
