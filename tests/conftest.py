@@ -5,6 +5,9 @@
 for tests that use topics and groups of their own and do not touch the process; with ACKLOG_TEST_ADDRESS=HOST:PORT these
 run against any other server that speaks the protocol. A server that prints a traceback fails the test that caused it,
 and what it wrote to stderr is shown when a test fails.
+
+A test marked `wall_clock` goes by the wall clock: where that was set meanwhile, a failure says nothing, and the test is
+skipped with these words.
 """
 
 from __future__ import annotations
@@ -12,14 +15,27 @@ from __future__ import annotations
 import os
 import sys
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
 
 from acklog.testing.process import ServerProcess
+from acklog.testing.wall_clock import WallClock
 
 StartServer = Callable[..., ServerProcess]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    wall_clock = WallClock()
+    try:
+        return (yield)
+    except AssertionError:
+        by = wall_clock.set_by_s() if item.get_closest_marker('wall_clock') is not None else 0.0
+        if by:
+            pytest.skip(f'the wall clock was set by {by:+.3f} s meanwhile')
+        raise
 
 
 @pytest.fixture

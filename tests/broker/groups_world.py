@@ -91,6 +91,14 @@ class World:
             call.callback()
         self.now = until
 
+    def set_clock(self, by: int) -> None:
+        """Somebody sets the wall clock, forward or back; no time passes."""
+        self.broker.clock_steps()
+        before, self.now = self.now, self.now + by
+        for call in self.calls:
+            call.when += by
+        self.broker.clock_stepped(before, by)
+
     # -- connections ---------------------------------------------------------------------------------------------------
 
     def caller(self, name: str) -> Caller:

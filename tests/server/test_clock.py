@@ -15,15 +15,39 @@ from acklog.server.run import Server
 from acklog.wire.acknowledgements import RELEASE
 
 
+class Wall:
+    """A wall clock that can be set."""
+
+    def __init__(self) -> None:
+        self.ahead_ns = 0
+
+    def __call__(self) -> int:
+        return time.time_ns() + self.ahead_ns
+
+
 def test_shows_wall_time_in_milliseconds():
     assert abs(Clock()() - time.time() * 1000) < 50
 
 
-def test_does_not_follow_a_stepped_wall_clock(monkeypatch):
-    clock = Clock()
+@pytest.mark.parametrize(
+    ('by_us', 'astray'), [(0, 0), (1_900, 0), (-1_900, 0), (2_600_000, 2_600), (-3_600_000_000, -3_600_000)]
+)
+def test_sees_that_the_wall_clock_was_set(by_us: int, astray: int):
+    wall = Wall()
+    clock = Clock(wall)
     before = clock()
-    monkeypatch.setattr(time, 'time_ns', lambda: 0)
-    assert 0 <= clock() - before < 1000
+    wall.ahead_ns = by_us * 1000
+    assert abs(clock.astray() - astray) <= 1
+    assert 0 <= clock() - before < 1000  # until it is told
+    clock.step(clock.astray())
+    assert clock.astray() == 0
+    assert abs(clock() - before - astray) < 1000
+
+
+def test_a_moved_clock_is_not_astray():
+    clock = MovableClock()
+    clock.move(3_600_000)
+    assert clock.astray() == 0
 
 
 def test_is_never_below_what_was_journalled():
@@ -94,9 +118,32 @@ async def test_a_call_that_asks_for_a_late_one_does_not_delay_those_between():
     timer.stop()
 
 
+@pytest.mark.parametrize('by', [2_600, 3_600_000, -2_600, -3_600_000])
+async def test_calls_come_as_far_from_then_as_asked_for_when_the_wall_clock_is_set(by: int):
+    wall = Wall()
+    clock = Clock(wall)
+    timer = LoopTimer(clock, asyncio.get_running_loop())
+    calls, told, begun = [], [], time.monotonic()
+
+    def stepped(ms: int) -> None:
+        told.append(ms)
+        clock.step(ms)
+        timer.stepped(ms)
+
+    timer.look_out(stepped)
+    await asyncio.sleep(0)
+    timer.at(clock() + 1_200, lambda: calls.append(time.monotonic() - begun))
+    timer.at(clock() + 1_300, lambda: calls.append(time.monotonic() - begun))
+    wall.ahead_ns = by * 1_000_000
+    await asyncio.sleep(1.5)
+    assert [abs(ms - by) <= 1 for ms in told] == [True]
+    assert [-0.01 < at - least < 0.2 for least, at in zip([1.2, 1.3], calls, strict=True)] == [True, True]
+    timer.stop()
+
+
 @pytest.mark.parametrize('behind_ms', [0, 1_000, 3_600_000, 30 * 24 * 3_600_000])
 async def test_a_start_with_the_wall_clock_behind_keeps_nobody_waiting(tmp_path: Path, behind_ms: int) -> None:
-    """A record that comes again in half a second does so, by the time that the journal knows."""
+    """A record that comes again in half a second does so, whatever the wall clock shows then."""
     settings = {
         'data': str(tmp_path / 'data'),
         'listen': '127.0.0.1:0',
@@ -115,12 +162,48 @@ async def test_a_start_with_the_wall_clock_behind_keeps_nobody_waiting(tmp_path:
             await raw.call(SHARE_FETCH, 1, share_fetch('g', 'm', 0, topic))
             delivery = server.broker.deliveries.find(server.broker.catalog.groups['g'], topic.bytes, 0)
             assert delivery is not None
-            delivery.acknowledge('m', [(0, 0, bytes([RELEASE]), clock() + 500)])
+            delivery.acknowledge('m', [(0, 0, bytes([RELEASE]), None, 500, None)])
             await server.broker.deliveries.journal.written()
         else:
             begun = time.monotonic()
             answer = await raw.call(SHARE_FETCH, 1, share_fetch('g', 'n', 0, topic, wait=5000))
             assert acquired(answer) == [(0, 0, 0)]
             assert time.monotonic() - begun < 2.5
+            assert abs(server.broker.clock() - time.time() * 1000) < 50
         raw.close()
         await server.close()
+
+
+@pytest.mark.parametrize(('by', 'first'), [(3_000, 'instant'), (-3_000, 'delay')])
+async def test_while_a_member_waits_the_wall_clock_is_set(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, by: int, first: str
+) -> None:
+    """One record comes at an instant, the other after a delay, both four and a half seconds away."""
+    settings = {
+        'data': str(tmp_path / 'data'),
+        'listen': '127.0.0.1:0',
+        'http': 'off',
+        'acklog.disk.reserve.bytes': '0',
+    }
+    wall = Wall()
+    server = await Server.open(Settings(settings), clock=Clock(wall))
+    raw = await Raw.connect(address_of(server))
+    await server.broker.catalog.alter_group_configs('g', lambda _: {'share.auto.offset.reset': 'earliest'})
+    topic = await create(raw, 't')
+    assert [await publish(raw, 't', batch(10)) for _ in range(2)] == [0, 0]
+    await raw.call(SHARE_FETCH, 1, share_fetch('g', 'm', 0, topic))
+    delivery = server.broker.deliveries.find(server.broker.catalog.groups['g'], topic.bytes, 0)
+    assert delivery is not None
+    instant, release = server.broker.clock() + 4_500, bytes([RELEASE])
+    delivery.acknowledge('m', [(0, 0, release, instant, None, None), (1, 1, release, None, 4_500, None)])
+    wall.ahead_ns = by * 1_000_000
+    begun = time.monotonic()
+    answer = await raw.call(SHARE_FETCH, 1, share_fetch('g', 'n', 0, topic, wait=10_000))
+    assert acquired(answer) == ([(0, 0, 0)] if first == 'instant' else [(0, 1, 1)])
+    assert time.monotonic() - begun < (2.6 if first == 'instant' else 4.7)
+    assert abs(server.broker.clock() - wall() / 1e6) < 50
+    assert [record.args[0] for record in caplog.records if 'wall clock' in record.message] == [
+        'forward' if by > 0 else 'back'
+    ]
+    raw.close()
+    await server.close()

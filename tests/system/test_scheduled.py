@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from acklog.testing.process import ServerProcess
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.wall_clock]
 
 HEADER = 'acklog-deliver-at'
 

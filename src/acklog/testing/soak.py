@@ -30,6 +30,7 @@ from acklog.testing.load import Load, Plan
 from acklog.testing.process import ServerProcess
 from acklog.testing.promises import Events, Findings, Promises, Span
 from acklog.testing.stock_client import NoStockClient, configure_group, require, stored_places
+from acklog.testing.wall_clock import WallClock
 
 GROUP, MOVED_GROUP = 'billing', 'audit'
 RATE = 500.0  # records per second
@@ -55,6 +56,7 @@ class SoakReport:
     stalled: list[str] = field(default_factory=list)
     missing_in_log: int = 0
     tracebacks: int = 0
+    clock_set_s: float = 0.0  # the wall clock, meanwhile: then early and late could not be judged
 
     @property
     def ok(self) -> bool:
@@ -78,6 +80,7 @@ class Soak:
         self._downs: list[Span] = []
         self._killed: dict[str, float] = {}
         self._bag: list[Deed] = []
+        self._wall_clock = WallClock()
         self._report = SoakReport()
 
     def run(self, seconds: float) -> SoakReport:
@@ -193,6 +196,9 @@ class Soak:
         published = [(who, entry) for who, entry in self._history if entry.what in ('confirmed', 'failed')]
         events = Events((), self._redrives, self._downs, self._killed, LIMIT, LOCK_MS / 1000)
         self._report.working = Promises(events).read(self._history)
+        self._report.clock_set_s = self._wall_clock.set_by_s()
+        if self._report.clock_set_s:  # instants are told by the wall clock, and measured by the other one
+            self._report.working.early.clear()
         events = Events(self._seeks, (), self._downs)
         self._report.moved = Promises(events).read([*published, *self._moved_history])
 
@@ -208,6 +214,8 @@ def as_text(report: SoakReport) -> str:
         rows['held by two'] = len(found.held_by_two)
         lines += [f'  {group + ": " + name.replace("_", " "):<36} {number:>10,}' for name, number in rows.items()]
     lines += ['how late records came that were released until an instant:', histogram(report.working.lateness)]
+    if report.clock_set_s:
+        lines.append(f'the wall clock was set by {report.clock_set_s:+.3f} s meanwhile: early and late say nothing')
     for group, found in ((GROUP, report.working), (MOVED_GROUP, report.moved)):
         lines += [f'NOT RIGHT: {group}: {kind}: records {records}' for kind, records in found.wrong().items()]
     lines += [f'NOT RIGHT: nothing went on in the end: {where}' for where in report.stalled]

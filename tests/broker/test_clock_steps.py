@@ -1,0 +1,238 @@
+"""The clock is set forward or back while everything is under way: what follows from a duration lasts as long as it
+would have, an instant that somebody named is what it was (rule 11)."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator
+
+import pytest
+from tests.broker.groups_world import World, settled
+
+from acklog.broker.broker import JOURNAL
+from acklog.broker.journal import format as journal_format
+from acklog.broker.journal import journal as journal_module
+from acklog.broker.journal.refolds import LONGEST_MS
+from acklog.errors import Failed, Full, OutcomeUnknown
+from acklog.wire.acknowledgements import RELEASE
+
+HOUR = 3_600_000
+STEPS = [HOUR, 2_600, -2_600, -HOUR]
+CONFIGS = {
+    'share.auto.offset.reset': 'earliest',
+    'share.record.lock.duration.ms': '30000',
+    'share.session.timeout.ms': '45000',
+    'acklog.retry.backoff': 'fixed:20s',
+}
+
+
+@pytest.fixture
+async def world() -> AsyncIterator[World]:
+    yield await World.open()
+    for each in World.opened:
+        each.directory.trouble.failure_rate = 0
+    await World.close_all()
+
+
+async def begun(world: World, records: int, **configs: str) -> bytes:
+    topic = await world.topic('t')
+    await world.catalog.alter_group_configs('g', lambda _: CONFIGS | configs)
+    await world.publish(topic, records)
+    return topic
+
+
+def release(world: World, topic: bytes, *acks: tuple[int, int | None, int | None]) -> None:
+    """(offset, instant, delay), by member a."""
+    delivery = world.broker.deliveries.find(world.catalog.groups['g'], topic, 0)
+    assert delivery is not None
+    delivery.acknowledge('a', [(offset, offset, bytes([RELEASE]), at, after, None) for offset, at, after in acks])
+
+
+@pytest.mark.parametrize('by', STEPS)
+async def test_a_lock_lasts_as_long_as_it_would_have(world: World, by: int) -> None:
+    topic = await begun(world, 1)
+    await world.take('a', 0, (topic, 0))
+    world.pass_time(10_000)
+    world.set_clock(by)
+    world.pass_time(19_999)
+    assert world.fate(topic, 0) == 'acquired a'
+    world.pass_time(1)
+    assert world.fate(topic, 0) == 'waiting after 1 failure'
+
+
+@pytest.mark.parametrize('by', STEPS)
+@pytest.mark.parametrize('after', [None, 20_000], ids=['the backoff', 'its own'])
+async def test_a_delay_lasts_as_long_as_it_would_have(world: World, by: int, after: int | None) -> None:
+    topic = await begun(world, 1)
+    await world.take('a', 0, (topic, 0))
+    release(world, topic, (0, None, after))
+    world.pass_time(10_000)
+    world.set_clock(by)
+    world.pass_time(9_999)
+    assert world.fate(topic, 0) == 'waiting after 1 failure'
+    world.pass_time(1)
+    assert world.fate(topic, 0) == 'available after 1 failure'
+
+
+@pytest.mark.parametrize('by', STEPS)
+async def test_a_record_comes_at_the_instant_that_was_named(world: World, by: int) -> None:
+    """To a member that waits, too."""
+    topic = await begun(world, 1)
+    await world.take('a', 0, (topic, 0))
+    instant = world.now + 2 * HOUR
+    release(world, topic, (0, instant, None))
+    poll = asyncio.ensure_future(world.take('a', 1, wait=300_000))
+    await settled()
+    world.set_clock(by)
+    await settled()
+    if instant - world.now > 300_000:
+        world.pass_time(300_000)
+        assert await poll == []
+        world.pass_time(instant - world.now - 1000)
+        poll = asyncio.ensure_future(world.take('a', 2, wait=300_000))
+        await settled()
+        world.pass_time(999)
+        await settled()
+        assert not poll.done()
+        world.pass_time(1)
+    assert await poll == [0]
+    assert world.now == instant
+
+
+async def test_what_is_due_by_the_new_time_comes_at_once(world: World) -> None:
+    topic = await begun(world, 1)
+    await world.take('a', 0, (topic, 0))
+    release(world, topic, (0, world.now + 5_000, None))
+    poll = asyncio.ensure_future(world.take('a', 1, wait=60_000))
+    await settled()
+    world.set_clock(5_000)
+    world.pass_time(0)
+    assert await poll == [0]
+
+
+@pytest.mark.parametrize('by', STEPS)
+async def test_a_long_poll_ends_no_later_than_it_would_have(world: World, by: int) -> None:
+    topic = await begun(world, 0)
+    poll = asyncio.ensure_future(world.take('a', 0, (topic, 0), wait=5_000))
+    await settled()
+    world.pass_time(2_000)
+    world.set_clock(by)
+    await settled()
+    world.pass_time(3_000)
+    await settled()
+    assert poll.done() and await poll == []
+
+
+async def test_a_long_poll_that_is_woken_in_vain_does_not_wait_for_the_old_time(world: World) -> None:
+    topic = await begun(world, 0)
+    poll = asyncio.ensure_future(world.take('a', 0, (topic, 0), wait=5_000))
+    await settled()
+    world.set_clock(-HOUR)
+    await world.broker.deliveries.topic_has_grown(world.catalog.topics['t'], 1)
+    await settled()
+    world.pass_time(5_000)
+    await settled()
+    assert poll.done()
+
+
+@pytest.mark.parametrize('by', STEPS)
+async def test_a_silent_member_is_lost_when_it_would_have_been(world: World, by: int) -> None:
+    topic = await begun(world, 1, **{'share.record.lock.duration.ms': '60000'})
+    await world.beat('a', 0, 't')
+    await world.take('a', 0, (topic, 0))
+    world.pass_time(15_000)
+    world.set_clock(by)
+    world.pass_time(29_999)
+    assert world.fate(topic, 0) == 'acquired a'
+    world.pass_time(1)
+    assert world.fate(topic, 0) == 'waiting after 1 failure'
+
+
+@pytest.mark.parametrize('by', STEPS)
+async def test_a_session_from_before_a_restart_may_be_adopted_as_long(world: World, by: int) -> None:
+    topic = await begun(world, 1, **{'share.record.lock.duration.ms': '60000'})
+    await world.take('a', 0, (topic, 0))
+    await world.restart()
+    world.pass_time(15_000)
+    world.set_clock(by)
+    world.pass_time(29_999)
+    assert world.fate(topic, 0) == 'acquired a'
+    world.pass_time(1)
+    assert world.fate(topic, 0) == 'waiting after 1 failure'
+
+
+@pytest.mark.parametrize('by', STEPS)
+async def test_a_grace_lasts_as_long_as_it_would_have(world: World, by: int) -> None:
+    topic = await begun(world, 1)
+    await world.take('a', 0, (topic, 0), grace=10_000)
+    world.close('a-takes')
+    world.pass_time(4_000)
+    world.set_clock(by)
+    world.pass_time(5_999)
+    assert world.fate(topic, 0) == 'acquired a'
+    world.pass_time(1)
+    assert world.fate(topic, 0) == 'waiting after 1 failure'
+
+
+async def test_what_was_due_before_the_clock_was_set_back_is_done_by_the_old_time(world: World) -> None:
+    """No timer has been called yet."""
+    topic = await begun(world, 2)
+    await world.take('a', 0, (topic, 0), count=2)
+    release(world, topic, (0, world.now + 50, None))
+    world.now += 30_000
+    world.set_clock(-HOUR)
+    assert [world.fate(topic, offset) for offset in (0, 1)] == ['available after 1 failure', 'waiting after 1 failure']
+    await settled()
+    await world.restart()
+    assert [world.fate(topic, offset) for offset in (0, 1)] == ['available after 1 failure', 'waiting after 1 failure']
+
+
+@pytest.mark.parametrize('seed', range(12))
+async def test_whatever_becomes_of_the_journal(world: World, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    """It fails, is shortened, or is read anew, by a restart or for what got lost: what is left of a lock and of a delay
+    is the same as ever, and so is a named instant."""
+    chance = random.Random(seed)
+    monkeypatch.setattr(journal_module, 'SLACK_BYTES', chance.choice([300, 2000, 1 << 20]))
+    monkeypatch.setattr(journal_format, 'CHUNK_BYTES', chance.choice([40, 1000]))
+    topic = await begun(world, 40, **{'share.record.lock.duration.ms': str(10 * HOUR)})
+    await world.take('a', 0, (topic, 0), count=5)
+    locked_until, named, delayed = world.now + 10 * HOUR, world.now + 50 * HOUR, world.now + 50 * HOUR
+    release(world, topic, (1, named, None), (2, None, delayed - world.now))
+    delivery = world.broker.deliveries.find(world.catalog.groups['g'], topic, 0)
+    assert delivery is not None
+    delivery.change(lambda state: state.defer(world.now, 3, named))
+    delivery.change(lambda state: state.defer(world.now, 4, -(delayed - world.now)))
+    await world.broker.deliveries.journal.written()
+    for epoch in range(60):
+        what = chance.random()
+        if what < 0.3:
+            by = chance.choice([7, HOUR, -7, -HOUR]) + chance.randrange(100)
+            world.set_clock(by)
+            locked_until, delayed = locked_until + by, delayed + by
+        elif what < 0.5:
+            failures = [chance.choice([Full, Failed, OutcomeUnknown]) for _ in range(chance.randint(1, 3))]
+            world.directory.trouble.on_demand[JOURNAL] = [*failures]
+        elif what < 0.8:
+            await world.take(f'b{epoch}', 0, (topic, 0), count=chance.randint(1, 3))
+            world.close(f'b{epoch}-takes')
+        elif what < 0.9:
+            await settled()
+        world.directory.trouble.on_demand.pop(JOURNAL, None) if chance.random() < 0.5 else None
+        if what > 0.9:
+            world.directory.trouble.on_demand.pop(JOURNAL, None)
+            world.pass_time(LONGEST_MS)
+            await settled()
+            await world.publish(topic, 1)
+            await world.take(f'c{epoch}', 0, (topic, 0))  # with it goes what could not be written before
+            await settled()
+            await world.restart()
+            world.pass_time(0)
+        delivery = world.broker.deliveries.find(world.catalog.groups['g'], topic, 0)
+        assert delivery is not None
+        if delivery.fenced:
+            continue
+        record = delivery.state.status.record
+        assert [record(o).due for o in (1, 2)] == [named, delayed]
+        assert [record(o).deferred for o in (3, 4)] == [named, delayed]
+        assert {record(o).lock_until for o in (0, 3, 4)} == {locked_until}
