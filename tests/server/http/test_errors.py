@@ -117,6 +117,24 @@ def test_a_head_that_is_too_large(api: httpx.Client, where: str) -> None:
     assert b'"status":431' in said or b'"status": 400' in said
 
 
+@pytest.mark.parametrize(
+    ('target', 'status'),
+    [
+        ('http://localhost/v1/topics?limit=1', 200),
+        ('HTTP://127.0.0.1:8080/v1', 200),
+        ('http://localhost', 404),
+        ('http://evil.example/v1', 421),
+        ('ftp://localhost/v1', 404),
+    ],
+)
+def test_a_target_that_is_a_whole_url(api: httpx.Client, target: str, status: int) -> None:
+    """It says what host is meant, whatever the Host header does."""
+    with socket.create_connection((api.base_url.host, api.base_url.port or 80)) as client:
+        client.sendall(f'GET {target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n'.encode())
+        client.settimeout(10)
+        assert client.recv(65_536).startswith(f'HTTP/1.1 {status} '.encode())
+
+
 @pytest.mark.parametrize('kind', ['application/x-www-form-urlencoded', 'text/plain', ''])
 def test_another_media_type(api: httpx.Client, kind: str) -> None:
     answer = api.post('/v1/topics', content=b'{"name": "a"}', headers={'content-type': kind} if kind else {})

@@ -15,6 +15,7 @@ from acklog.broker.api import Refused
 from acklog.broker.catalog.catalog import NewTopic, Topic
 from acklog.broker.catalog.topic_names import INTERNAL
 from acklog.broker.configs import log_config
+from acklog.broker.eager import concurrently
 from acklog.broker.partition import Partition
 from acklog.errors import LogError
 from acklog.log.seam import LogConfig
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from acklog.broker.broker import Broker
 
 logger = logging.getLogger('acklog.topics')
+
+AT_A_TIME = 32  # logs that are removed together: they share what the disk has to sync
 
 
 async def open_partitions(broker: Broker) -> None:
@@ -55,17 +58,23 @@ async def delete_topic(broker: Broker, topic: Topic) -> bool:
     """Durable when it returns; whoever waits for records of it is answered. False if it does not exist any more."""
     if not await broker.catalog.delete_topic(topic):
         return False
-    for index in range(topic.partitions):
-        partition = broker.partitions.pop((topic.id_bytes, index), None)
-        if partition is not None:
-            broker.scheduled.forget(partition)
-            broker.deliveries.partition_deleted(partition)
-            try:
-                await partition.close_deleted()
-            except LogError as error:  # its files are removed at the next start
-                logger.warning('the files of %s-%d could not be removed: %s', topic.name, index, error)
+    keys = [(topic.id_bytes, index) for index in range(topic.partitions)]
+    partitions = [found for key in keys if (found := broker.partitions.pop(key, None)) is not None]
+    for at in range(0, len(partitions), AT_A_TIME):
+        for outcome in await concurrently([_remove(broker, each) for each in partitions[at : at + AT_A_TIME]]):
+            if outcome is not None:
+                raise outcome
     broker.groups.topics_changed()
     return True
+
+
+async def _remove(broker: Broker, partition: Partition) -> None:
+    broker.scheduled.forget(partition)
+    broker.deliveries.partition_deleted(partition)
+    try:
+        await partition.close_deleted()
+    except LogError as error:  # its files are removed at the next start
+        logger.warning('the files of %s-%d could not be removed: %s', partition.topic_name, partition.index, error)
 
 
 async def add_partitions(broker: Broker, topic: Topic, count: int) -> bool:

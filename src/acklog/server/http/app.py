@@ -57,8 +57,8 @@ class App:
         answer: ASGIApp
         try:
             headers = _headers(scope)
+            scope['path'] = _path(scope, headers)
             self._check_host(headers)
-            scope['path'] = scope['raw_path'].decode('ascii')
             scope['acklog.headers'] = headers
             await self._router(scope, receive, send)
             return
@@ -188,6 +188,16 @@ def _problem(problem: Problem) -> Response:
 
 def _with(headers: Mapping[str, str]) -> dict[str, str]:
     return {'date': formatdate(usegmt=True), **ALWAYS, **headers}
+
+
+def _path(scope: Scope, headers: dict[str, str]) -> str:
+    """Of the request's target. One that is a whole URL, as proxies send it, names the host too (RFC 9112, 3.2.2)."""
+    target: str = scope['raw_path'].decode('ascii')
+    scheme, mark, rest = target.partition('://')
+    if target.startswith('/') or not mark or scheme.lower() not in ('http', 'https'):
+        return target
+    headers['host'], slash, path = rest.partition('/')
+    return slash + path or '/'
 
 
 def _headers(scope: Scope) -> dict[str, str]:
