@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import re
 import signal
+import subprocess
 import time
+import tty
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.cli.run import acklog, end, start, until
+from tests.cli.run import acklog, command, end, environment, start, until
 
 from acklog.broker.configs import BROKER
 from acklog.server.config import environment_name
@@ -314,3 +319,23 @@ def test_no_variable_of_the_client_commands_is_a_setting_of_the_server() -> None
     settings = {environment_name(name) for name in BROKER}
     assert settings.isdisjoint({'ACKLOG_BOOTSTRAP', 'ACKLOG_API'})
     assert 'ACKLOG_HTTP' in settings
+
+
+def test_a_long_publish_tells_how_far_it_is(shared: Shared, name: str) -> None:
+    """On a terminal, and leaves nothing there but the last line."""
+    ours, terminal = pty.openpty()
+    tty.setraw(terminal)
+    try:
+        process = subprocess.Popen(
+            command('publish', name, '--rate', '10'),
+            stdin=subprocess.PIPE,
+            stderr=terminal,
+            env=environment(shared.address),
+        )
+        process.communicate(b'line\n' * 25, timeout=30)
+        said = os.read(ours, 65_536).decode()
+    finally:
+        os.close(ours)
+        os.close(terminal)
+    assert re.search(r'\d+ records published, \d+ on their way', said)
+    assert re.fullmatch(rf'25 records published to {name} in \d\.\d s\s*', said.rpartition('\x1b[K')[2])

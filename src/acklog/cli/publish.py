@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,6 +18,7 @@ from acklog.cli.connect import Server, reaches_server, run
 from acklog.cli.exit_codes import Exit
 from acklog.cli.lines import chunks_of_lines
 from acklog.cli.output import count, note
+from acklog.cli.progress import progress
 from acklog.cli.times import instants_ahead
 
 if TYPE_CHECKING:
@@ -139,6 +142,9 @@ class Tally:
             self.failed += 1
             self.reason = self.reason or error
 
+    def so_far(self) -> str:
+        return f'{count(self.confirmed, "record")} published, {self.sent - self.confirmed - self.failed:,} on their way'
+
     def summary(self, topic: str) -> str:
         seconds = time.monotonic() - self._begun
         text = f'{count(self.confirmed, "record")} published to {topic} in {seconds:.1f} s'
@@ -158,7 +164,10 @@ async def _publish(
             server.client() as client,
             client.producer(acks=acks, compression=compression, patience=max(30.0, server.timeout)) as producer,
         ):
-            await _send_lines(producer, topic, alike, pace, tally)
+            said = not quiet and not sys.stdin.isatty()  # else it would write over what is being typed
+            async with progress(tally.so_far) if said else contextlib.nullcontext():
+                await _send_lines(producer, topic, alike, pace, tally)
+                await producer.flush()
     except NotFound as error:
         if tally.sent:
             raise
