@@ -339,3 +339,24 @@ def test_a_long_publish_tells_how_far_it_is(shared: Shared, name: str) -> None:
         os.close(terminal)
     assert re.search(r'\d+ records published, \d+ on their way', said)
     assert re.fullmatch(rf'25 records published to {name} in \d\.\d s\s*', said.rpartition('\x1b[K')[2])
+
+
+@pytest.mark.parametrize(
+    'words', ['topic describe', 'topic config', 'publish', 'subscribe g', 'group status', 'waiting now', 'group delete']
+)
+def test_names_are_completed(shared: Shared, name: str, words: str) -> None:
+    """By the server in the environment; without one nothing is said."""
+    acklog('topic', 'create', name, bootstrap=shared.address)
+    acklog('publish', name, stdin='x', bootstrap=shared.address)
+    acklog('subscribe', name, name, '--max', '1', bootstrap=shared.address)
+    line = f'acklog {words} {name[:-1]}'
+    for bootstrap, offered in ((shared.address, f'plain,{name}\n'), ('127.0.0.1:1', '\n')):
+        done = subprocess.run(
+            command(),
+            env=environment(bootstrap)
+            | {'_ACKLOG_COMPLETE': 'bash_complete', 'COMP_WORDS': line, 'COMP_CWORD': str(len(line.split()) - 1)},
+            capture_output=True,
+            text=True,
+            timeout=30,
+        )
+        assert (done.stdout, done.stderr) == (offered, '')

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from acklog.cli import names as complete
 from acklog.cli.http import Change, How, HttpServer, change, change_options, reaches_http
 from acklog.cli.of_group import Choice, Listing, choosing, listing
 from acklog.cli.options import json_option
@@ -49,7 +50,7 @@ def _why(reason: str | None, words: str | None) -> str:
 
 
 @dead.command(epilog='Example: acklog dead show billing orders/2/1042')
-@click.argument('group')
+@click.argument('group', shell_complete=complete.groups)
 @click.argument('where', type=record_place, metavar='TOPIC/PARTITION/OFFSET')
 @json_option
 @reaches_http

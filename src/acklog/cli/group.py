@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from acklog.cli import names as complete
 from acklog.cli.connect import Server, reaches_server, run
 from acklog.cli.group_insight import status, why
 from acklog.cli.group_moves import pause, replay, resume, seek
@@ -37,7 +38,7 @@ def list_(server: Server, all_kinds: bool, as_json: bool) -> int:
 
 
 @group.command()
-@click.argument('names', nargs=-1, required=True, metavar='GROUP...')
+@click.argument('names', nargs=-1, required=True, metavar='GROUP...', shell_complete=complete.groups)
 @json_option
 @reaches_server
 def describe(server: Server, names: tuple[str, ...], as_json: bool) -> int:
@@ -98,7 +99,7 @@ def _indexes(indexes: object) -> str:
 
 
 @group.command()
-@click.argument('name', metavar='GROUP')
+@click.argument('name', metavar='GROUP', shell_complete=complete.groups)
 @json_option
 @reaches_server
 def lag(server: Server, name: str, as_json: bool) -> int:

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from acklog.cli import names as complete
 from acklog.cli.http import HttpServer, reaches_http
 from acklog.cli.options import json_option
 from acklog.cli.output import as_local_time, note, printable, show_json, show_table
@@ -15,7 +16,7 @@ from acklog.cli.output import as_local_time, note, printable, show_json, show_ta
     short_help='Say why a group gets nothing.',
     epilog='Examples: acklog group why billing;  acklog group why billing --member worker-1',
 )
-@click.argument('name', metavar='GROUP')
+@click.argument('name', metavar='GROUP', shell_complete=complete.groups)
 @click.option('--member', metavar='MEMBER', help='Why this member gets nothing.  [default: any]')
 @json_option
 @reaches_http
@@ -46,7 +47,7 @@ def _details(each: dict[str, Any]) -> str:
 @click.command(
     short_help='Show where its records are, and who holds them.', epilog='Example: acklog group status billing --json'
 )
-@click.argument('name', metavar='GROUP')
+@click.argument('name', metavar='GROUP', shell_complete=complete.groups)
 @json_option
 @reaches_http
 def status(server: HttpServer, name: str, as_json: bool) -> None:

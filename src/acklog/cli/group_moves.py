@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from acklog.cli import names as complete
 from acklog.cli.confirm import confirm
 from acklog.cli.http import Change, How, HttpServer, change, change_options, reaches_http
 from acklog.cli.options import json_option
@@ -26,7 +27,7 @@ def seek_target(text: str) -> dict[str, Any]:
     epilog='Examples: acklog group seek billing --to earliest --dry-run;  acklog group seek billing orders --to 2h;  '
     'acklog group seek billing orders/2 --offset 1000',
 )
-@click.argument('name', metavar='GROUP')
+@click.argument('name', metavar='GROUP', shell_complete=complete.groups)
 @click.argument('where', required=False, type=partition_place, metavar='[TOPIC[/PARTITION]]')
 @click.option(
     '--to',
@@ -77,7 +78,7 @@ def seek(
 @click.command(
     short_help='Have settled records again.', epilog='Example: acklog group replay billing orders/2/1000-1099'
 )
-@click.argument('name', metavar='GROUP')
+@click.argument('name', metavar='GROUP', shell_complete=complete.groups)
 @click.argument('places', nargs=-1, required=True, type=range_place, metavar='TOPIC/PARTITION/FIRST-LAST...')
 @change_options
 @reaches_http
@@ -94,7 +95,7 @@ def replay(server: HttpServer, name: str, places: tuple[Place, ...], how: How) -
     short_help='Deliver nothing until it is resumed.',
     epilog="Example: acklog group pause billing --reason 'the payment service is down'",
 )
-@click.argument('name', metavar='GROUP')
+@click.argument('name', metavar='GROUP', shell_complete=complete.groups)
 @click.option('--reason', metavar='TEXT', help='Shown to whoever asks why nothing comes.')
 @json_option
 @reaches_http
@@ -104,7 +105,7 @@ def pause(server: HttpServer, name: str, reason: str | None, as_json: bool) -> N
 
 
 @click.command(epilog='Example: acklog group resume billing')
-@click.argument('name', metavar='GROUP')
+@click.argument('name', metavar='GROUP', shell_complete=complete.groups)
 @json_option
 @reaches_http
 def resume(server: HttpServer, name: str, as_json: bool) -> None:

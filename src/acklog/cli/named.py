@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from acklog.cli import configs
+from acklog.cli import names as complete
 from acklog.cli.confirm import confirm
 from acklog.cli.connect import Server, reaches_server, run
 from acklog.cli.exit_codes import Exit
@@ -16,6 +17,10 @@ from acklog.cli.output import note
 
 if TYPE_CHECKING:
     from acklog.client import Admin, Config
+
+
+def _complete(kind: str) -> Callable[[click.Context, click.Parameter, str], list[str]]:
+    return complete.topics if kind == 'topic' else complete.groups
 
 
 def config_command(
@@ -30,7 +35,7 @@ def config_command(
     """`acklog KIND config`."""
 
     @click.command('config', help=help, epilog=epilog)
-    @click.argument('name', metavar=metavar)
+    @click.argument('name', metavar=metavar, shell_complete=_complete(kind))
     @configs.config_options
     @reaches_server
     def config(
@@ -64,7 +69,7 @@ def delete_command(
     """`acklog KIND delete`. `question`: with the place where the names go."""
 
     @click.command('delete', help=help)
-    @click.argument('names', nargs=-1, required=True, metavar=f'{metavar}...')
+    @click.argument('names', nargs=-1, required=True, metavar=f'{metavar}...', shell_complete=_complete(kind))
     @yes_option
     @click.option('--if-there', is_flag=True, help=f'Succeed when the {kind} does not exist.')
     @reaches_server

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import click
 
+from acklog.cli import names as complete
 from acklog.cli.http import HttpServer, Request, listed
 from acklog.cli.options import F, gathered, json_option, limit_option
 from acklog.cli.places import ALL, METAVAR, Place, bodies, chosen, partition_place, place
@@ -32,7 +33,7 @@ class Listing(NamedTuple):
 listing = gathered(
     'listing',
     Listing,
-    click.argument('group'),
+    click.argument('group', shell_complete=complete.groups),
     click.argument('where', required=False, type=partition_place, metavar='[TOPIC[/PARTITION]]'),
     limit_option,
     json_option,
@@ -59,7 +60,7 @@ def choosing(those: str) -> Callable[[F], F]:
     return gathered(
         'choice',
         Choice,
-        click.argument('group'),
+        click.argument('group', shell_complete=complete.groups),
         click.argument('places', nargs=-1, type=place, metavar=f'[{METAVAR}]...'),
         click.option('--all', 'everything', is_flag=True, help=f'All that {those} in the group.'),
     )

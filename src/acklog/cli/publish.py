@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from acklog.cli import names as complete
 from acklog.cli.assignments import METAVAR as NAME_AND_VALUE
 from acklog.cli.assignments import assignment
 from acklog.cli.connect import Server, reaches_server, run
@@ -49,7 +50,7 @@ class Pace:
     'echo "user-7:signed up" | acklog publish events --key-separator :;  '
     'echo "call back" | acklog publish reminders --deliver-at 10m',
 )
-@click.argument('topic')
+@click.argument('topic', shell_complete=complete.topics)
 @click.option('-k', '--key-separator', metavar='TEXT', help='What stands between key and value in each line.')
 @click.option(
     '-H',

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from acklog.cli import names as complete
 from acklog.cli.connect import Server, reaches_server, run
 from acklog.cli.lines import chunks_of_lines
 from acklog.cli.output import count, note
@@ -33,8 +34,8 @@ _QUESTION = '[a]ccept, [r]elease (deliver again), re[j]ect (give up), [q]uit? '
     epilog='Examples: acklog subscribe billing orders;  acklog subscribe billing orders --max 10 --json;  '
     'acklog subscribe audit orders payments --from 2h;  acklog subscribe nightly orders --idle 5',
 )
-@click.argument('group')
-@click.argument('topics', nargs=-1, required=True, metavar='TOPIC...')
+@click.argument('group', shell_complete=complete.groups)
+@click.argument('topics', nargs=-1, required=True, metavar='TOPIC...', shell_complete=complete.topics)
 @click.option(
     '--accept', 'mode', flag_value='accept', default=True, help='Accept each record once it is printed (the default).'
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from acklog.cli import names as complete
 from acklog.cli.assignments import METAVAR, assignment
 from acklog.cli.connect import Server, reaches_server, run
 from acklog.cli.named import config_command, delete_command
@@ -85,7 +86,7 @@ def list_(server: Server, internal: bool, as_json: bool) -> int:
 
 
 @topic.command()
-@click.argument('names', nargs=-1, required=True, metavar='NAME...')
+@click.argument('names', nargs=-1, required=True, metavar='NAME...', shell_complete=complete.topics)
 @json_option
 @reaches_server
 def describe(server: Server, names: tuple[str, ...], as_json: bool) -> int:
