@@ -13,6 +13,7 @@ from acklog.broker.apis.delete_groups import API as DELETE
 from acklog.broker.apis.delete_share_group_offsets import API as DELETE_OFFSETS
 from acklog.broker.apis.describe_share_group_offsets import API as DESCRIBE
 from acklog.broker.apis.list_groups import API as LIST
+from acklog.broker.apis.offset_fetch import API as OFFSET_FETCH
 
 OUT_OF_RANGE, UNKNOWN_TOPIC, INVALID_GROUP, INVALID, NON_EMPTY, GROUP_NOT_FOUND = 1, 3, 24, 42, 68, 69
 
@@ -156,3 +157,23 @@ async def test_a_group_forgets_a_topic() -> None:
     assert await describe(world, 'h') == {}
     for group, code in (('', INVALID_GROUP), ('g', NON_EMPTY), ('i', GROUP_NOT_FOUND)):
         assert (await world.call(DELETE_OFFSETS, {'group_id': group, 'topics': []}))['error_code'] == code
+
+
+@pytest.mark.parametrize('version', range(1, 10))
+async def test_no_consumer_group_has_committed_anything(version: int) -> None:
+    world, _ = await populated()
+    topics = [{'name': 'a', 'partition_indexes': [0, 7]}, {'name': 'no such', 'partition_indexes': [1]}]
+    fields = {'group_id': 'g', 'topics': topics} if version < 8 else {'groups': [{'group_id': 'g', 'topics': topics}]}
+    answer = await world.call(OFFSET_FETCH, fields, version=version)
+    found = answer['topics'] if version < 8 else answer['groups'][0]['topics']
+    assert [(t['name'], p['partition_index'], p['committed_offset']) for t in found for p in t['partitions']] == [
+        ('a', 0, -1),
+        ('a', 7, -1),
+        ('no such', 1, -1),
+    ]
+
+
+async def test_all_that_a_consumer_group_has_committed_is_nothing() -> None:
+    world, _ = await populated()
+    answer = await world.call(OFFSET_FETCH, {'groups': [{'group_id': 'g', 'topics': None}]})
+    assert list(answer['groups'][0]['topics']) == []

@@ -1,0 +1,41 @@
+"""OffsetFetch (9), v1-v9: the offsets that consumer groups have committed. There are none: OffsetCommit is not served.
+
+Consumers that name their partitions themselves ask for them when no offset is given, and go on where their
+`auto.offset.reset` says; librdkafka 2.16 crashes where the request is not known to the server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from acklog.broker.api import Api, Caller
+
+if TYPE_CHECKING:
+    from acklog.broker.broker import Broker
+
+
+async def handle(broker: Broker, caller: Caller, version: int, request: Any) -> dict[str, Any]:
+    if version < 8:
+        broker.authorize(caller, 'DESCRIBE', 'GROUP', request.group_id)
+        return {'topics': _nothing(request.topics), 'error_code': 0}
+    for group in request.groups:
+        broker.authorize(caller, 'DESCRIBE', 'GROUP', group.group_id)
+    return {'groups': [{'group_id': group.group_id, 'topics': _nothing(group.topics)} for group in request.groups]}
+
+
+def _nothing(topics: Iterable[Any] | None) -> list[dict[str, Any]]:
+    """`topics` None: all that have an offset committed."""
+    return [
+        {
+            'name': topic.name,
+            'partitions': [
+                {'partition_index': index, 'committed_offset': -1, 'metadata': '', 'error_code': 0}
+                for index in topic.partition_indexes
+            ],
+        }
+        for topic in topics or ()
+    ]
+
+
+API = Api(9, 'OffsetFetch', (1, 9), handle)
