@@ -82,8 +82,8 @@ class Poll:
             for delivery in self.deliveries:
                 delivery.waiters[waiter] = None
                 delivery.foresight.look()
-            longest = self.broker.clock() + self.wait_ms  # the clock may have been set back
-            await waiter.wait(self.broker.timer, min(self.until, longest))
+            self.until = min(self.until, self.broker.clock() + self.wait_ms)  # the clock may have been set back
+            await waiter.wait(self.broker.timer, self.until)
             for delivery in self.deliveries:
                 delivery.waiters.pop(waiter, None)
             if not self.caller.closed:
