@@ -15,7 +15,9 @@ from acklog.broker.journal import format as journal_format
 from acklog.broker.journal import journal as journal_module
 from acklog.broker.journal.refolds import LONGEST_MS
 from acklog.errors import Failed, Full, OutcomeUnknown
+from acklog.log.seam import Durability
 from acklog.wire.acknowledgements import RELEASE
+from acklog.wire.record_batch import build
 
 HOUR = 3_600_000
 STEPS = [HOUR, 2_600, -2_600, -HOUR]
@@ -47,6 +49,24 @@ def release(world: World, topic: bytes, *acks: tuple[int, int | None, int | None
     delivery = world.broker.deliveries.find(world.catalog.groups['g'], topic, 0)
     assert delivery is not None
     delivery.acknowledge('a', [(offset, offset, bytes([RELEASE]), at, after, None) for offset, at, after in acks])
+
+
+async def three_batches(world: World) -> bytes:
+    """Of ten records each, all of them with a."""
+    topic = await begun(world, 0)
+    partition = world.broker.partition(topic, 0)
+    assert partition is not None
+    for _ in range(3):
+        await partition.append(build([(None, bytes(100), [])] * 10, timestamp=world.now), world.now, Durability.WRITTEN)
+    await world.take('a', 0, (topic, 0), count=30)
+    return topic
+
+
+def got_ready(world: World, topic: bytes) -> list[bool]:
+    """Of which of the three the records can be sent one by one without looking into it first."""
+    delivery = world.broker.deliveries.find(world.catalog.groups['g'], topic, 0)
+    assert delivery is not None
+    return [delivery.excerpts.last_of(delivery.key, offset) is not None for offset in (0, 10, 20)]
 
 
 @pytest.mark.parametrize('by', STEPS)
@@ -109,6 +129,37 @@ async def test_what_is_due_by_the_new_time_comes_at_once(world: World) -> None:
     world.set_clock(5_000)
     world.pass_time(0)
     assert await poll == [0]
+
+
+async def test_only_what_falls_due_soon_by_the_new_time_is_got_ready(world: World) -> None:
+    topic = await three_batches(world)
+    release(world, topic, (0, None, HOUR), (10, world.now + HOUR, None), (20, world.now + 2 * HOUR, None))
+    poll = asyncio.ensure_future(world.take('a', 1, wait=300_000))
+    await settled()
+    assert got_ready(world, topic) == [False, False, False]
+    world.set_clock(HOUR - 200)
+    await settled()
+    assert got_ready(world, topic) == [False, True, False]
+    world.pass_time(200)
+    assert await poll == [10]
+
+
+async def test_what_is_being_got_ready_while_the_clock_is_set_back(world: World) -> None:
+    """It does not count as ready until that time comes again."""
+    topic = await three_batches(world)
+    release(world, topic, (0, world.now + 100, None), (10, None, 5_000))
+    world.directory.trouble.delay = 5
+    poll = asyncio.ensure_future(world.take('a', 1, wait=300_000))
+    while not world.broker.deliveries.waiting:
+        await asyncio.sleep(0)
+    world.set_clock(-HOUR)
+    await settled()
+    assert got_ready(world, topic) == [True, False, False]
+    world.pass_time(4_800)
+    await settled()
+    assert got_ready(world, topic) == [True, True, False]
+    world.pass_time(200)
+    assert await poll == [10]
 
 
 @pytest.mark.parametrize('by', STEPS)

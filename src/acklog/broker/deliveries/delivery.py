@@ -208,10 +208,10 @@ class ShareDelivery:
         """The clock, which showed `now`, was set by `by` ms, and what the timer was asked for with it."""
         if self._armed is not None:
             self._armed += by
-        self.foresight.clock_stepped(by)
         if not self.fenced:
             self.state.clock_stepped(now, by)
             self.arm()  # an instant that somebody named may be sooner now
+        self.foresight.clock_stepped(by)
 
     def offer(self) -> None:
         """Wake the next one that waits, if there is something to take."""

@@ -56,11 +56,11 @@ class Foresight:
             Eager(self._prepare(now + 2 * AHEAD_MS), self._ended)
 
     def clock_stepped(self, by: int) -> None:
-        """The clock was set by so many ms, and what the timer was asked for with it."""
-        self._ready_until += by
+        """The clock was set by so many ms, and what the timer was asked for with it. Comes after the state's."""
+        self._ready_until = 0  # what falls due soon is not what did before
         if self._armed is not None:
             self._armed += by
-            self.look()
+        self.look()
 
     def _look_at(self, when: int) -> None:
         """One call of the timer at a time; a later one than asked for does no harm."""
@@ -77,9 +77,12 @@ class Foresight:
         self._at_work = False
         if error is not None and not isinstance(error, LogError):  # that is said when the records are to be delivered
             raise error
+        if not self._ready_until:  # the clock was set meanwhile
+            self.look()
 
     async def _prepare(self, until: int) -> None:
         delivery, excerpts = self._delivery, self._excerpts
+        self._ready_until = until
         offsets = delivery.state.status.due_apart(until)
         at, left, walked = 0, MOST, 0
         while at < len(offsets) and left > 0 and not delivery.fenced:
@@ -98,4 +101,3 @@ class Foresight:
             if walked >= AT_ONCE:
                 walked = 0
                 await turn()
-        self._ready_until = until
