@@ -227,6 +227,21 @@ async def test_a_grace_lasts_as_long_as_it_would_have(world: World, by: int) -> 
     assert world.fate(topic, 0) == 'waiting after 1 failure'
 
 
+async def test_a_share_partition_that_begins_anew_gives_no_lock_the_number_of_an_old_one(world: World) -> None:
+    """Though the clock shows a time at which there were others."""
+    topic, numbers = await begun(world, 1), []
+    for _ in range(2):
+        await world.take('a', 0, (topic, 0))
+        delivery = world.broker.deliveries.find(world.catalog.groups['g'], topic, 0)
+        assert delivery is not None
+        numbers.append(delivery.state.status.lock_number)
+        await world.broker.deliveries.delete_partition(world.catalog.groups['g'], topic, 0)
+        world.set_clock(-HOUR)
+        await settled()
+        await world.restart()
+    assert numbers == sorted(set(numbers))
+
+
 async def test_what_was_due_before_the_clock_was_set_back_is_done_by_the_old_time(world: World) -> None:
     """No timer has been called yet."""
     topic = await begun(world, 2)

@@ -221,6 +221,7 @@ class Deliveries:
         broker = self._broker
         replay = await Replay(self._empty).run(self.journal.log)
         self.journal.bases, self.journal.sizes = replay.bases, replay.sizes
+        self._highest_lock = replay.highest_lock
         for key, state in replay.states.items():
             group, partition = broker.group_by_id(key.group), broker.partition(key.topic, key.partition)
             if group is None or partition is None:

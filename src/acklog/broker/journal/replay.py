@@ -28,7 +28,7 @@ class _Snapshot:
     number: int
     position: int
     parts: list[bytes] = field(default_factory=list)
-    later: list[bytes] = field(default_factory=list)  # EVENTS since its mark
+    later: list[bytes] = field(default_factory=list)  # EVENTS and STEPs since its mark
 
 
 @dataclass(slots=True)
@@ -42,6 +42,7 @@ class Replay:
     sizes: dict[ShareKey, int] = field(default_factory=dict)
     latest: int = 0  # newest time in the journal, ms: the clock must not show less (rule 11)
     end: int = 0  # where reading ended
+    highest_lock: int = 0  # number of a lock of share partitions that have ended
     _partial: dict[ShareKey, _Snapshot] = field(default_factory=dict)
 
     async def run(self, log: Log, first: int | None = None) -> Replay:
@@ -66,6 +67,8 @@ class Replay:
             self.bases[key] = position
             _fold(self.states[key], payload)
         elif kind is Kind.TOMBSTONE:
+            if (ended := self.states.get(key)) is not None:
+                self.highest_lock = max(self.highest_lock, ended.status.lock_number)
             for found in (self.states, self.bases, self.sizes, self._partial):
                 found.pop(key, None)
         elif kind is Kind.MARK:
