@@ -73,8 +73,8 @@ class Config:
 
 
 def _instant(at: int, now: int) -> tuple[int, bool]:
-    """When a release or deferral names an instant, or below 0 a delay; and whether it is an instant."""
-    return (at, True) if at >= 0 else (now - at, False)
+    """When a release or deferral names an instant, or up to 0 a delay; and whether it is an instant."""
+    return (at, True) if at > 0 else (now - at, False)
 
 
 @dataclass
@@ -213,7 +213,7 @@ class SharePartition:
 
         Done offsets may be part of a range with held ones, or be a GAP alone: gaps look the same. Instead of one type
         there may be one for each offset. In Kafka's protocol a reversed or overlapping list is refused before this,
-        as INVALID_REQUEST. The release time is an instant or, below 0, a delay; it is for RELEASE, words for that and
+        as INVALID_REQUEST. The release time is an instant or, up to 0, a delay; it is for RELEASE, words for that and
         REJECT; `lock`, where a protocol has it, fences."""
         self.advance(now)
         seen: set[int] = set()

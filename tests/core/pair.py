@@ -353,7 +353,7 @@ class Pair:
         if kind in (Ack.ACCEPT, Ack.GAP):
             self.accepted.add(offset)
         elif kind is Ack.RELEASE and at is not None and self.model.entries[offset].state is State.WAITING:
-            self.not_before[offset] = at if at >= 0 else self.now - at
+            self.not_before[offset] = at if at > 0 else self.now - at
 
     @traced
     def settle(self, acks: list[tuple[int, int, Ack, int | None, str | None]]) -> None:
@@ -367,7 +367,7 @@ class Pair:
                 self.accepted.add(offset)
             elif outcome == 'ok' and kind is Ack.RELEASE and at is not None:
                 entry = self.model.entries.get(offset)
-                due = at if at >= 0 else self.now - at
+                due = at if at > 0 else self.now - at
                 if entry is not None and entry.state is State.WAITING and entry.due == due:
                     self.not_before[offset] = due
 

@@ -428,6 +428,13 @@ def test_a_stepped_clock_moves_locks_and_delays_but_no_named_instant(by: int) ->
     assert state.status.record(9).due == moved + 50
 
 
+def test_deferred_by_no_delay_it_is_deferred_until_now() -> None:
+    state = partition()
+    take(state, plain((0, 0)))
+    state.defer(NOW + 5, 0, 0)
+    assert state.status.record(0).deferred == NOW + 5
+
+
 def test_what_had_come_when_the_clock_was_set_back_does_not_wait_again_after_a_restart() -> None:
     state = partition()
     take(state, plain((0, 1)))

@@ -48,7 +48,7 @@ def fail(state: ShareState, config: ShareConfig, offsets: BitMap64, cause: Cause
 
 def instant_of(when: When, now: int) -> tuple[int, Until]:
     """The instant, and what it is."""
-    return (when, Until.NAMED) if when >= 0 else (now - when, Until.DELAY)
+    return (when, Until.NAMED) if when > 0 else (now - when, Until.DELAY)
 
 
 def _fail_each(

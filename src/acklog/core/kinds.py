@@ -43,7 +43,7 @@ class Return(IntEnum):
     SPARE = 2  # there was no room for it in the answer
 
 
-# When a record may come again: an instant (ms since 1970), or below 0 a delay: so many ms from now, with a minus sign.
+# When a record may come again: an instant (ms since 1970) or, with a minus sign, so many ms from now; 0: now.
 When: TypeAlias = int
 LONGEST = 1 << 62  # ms
 

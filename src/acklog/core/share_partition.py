@@ -3,8 +3,8 @@
 Strategy: this class is the face for those who deliver. Each call does what is due at `now`, checks the whole request,
 then records events; an event is what changes the state (`apply.py`), live as in recovery. After a call, `take_events`
 gives what the journal must keep before the answer leaves (rule 12). Neither clock nor I/O: `now` (ms on the owner's
-clock) comes in and never decreases; `next_deadline` says when `advance` is wanted next. Rules named in comments are
-those of docs/design.md.
+clock) comes in, and decreases only where `clock_stepped` says so; `next_deadline` says when `advance` is wanted next.
+Rules named in comments are those of docs/design.md.
 
 Beside it, each a file of that name: `status` (what can be read), `operators` (redrive, seek, ...), `tokens` (settling
 by the number of a lock), `later` (what was published for later). Below it: `acquire`, `acknowledge` (checking),
@@ -162,9 +162,9 @@ class SharePartition:
 
         An acknowledgement is `(first, last, kind)`, or with a fourth value, before which a RELEASE is not to come back
         (None: as `at` says, for all of them; that None too: the backoff decides), or with a fifth, the subscriber's
-        own words about a RELEASE or REJECT. `kind` is one Ack for the range or `bytes` with one for
-        each offset. `lock`: only what that acquire took. `transaction`: they take effect with `end_transaction`,
-        without words; RENEW does at once.
+        own words about a RELEASE or REJECT. `kind` is one Ack for the range or `bytes` with one for each offset.
+        `lock`: only what that acquire took. `transaction`: they take effect with `end_transaction`, without words;
+        RENEW does at once.
         """
         self.advance(now)
         settlement = check(self.state, member, acks, at, lock)
