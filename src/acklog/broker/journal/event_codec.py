@@ -82,7 +82,7 @@ _EVENTS: dict[int, tuple[Callable[..., ev.Event], tuple[Field, ...]]] = {
     17: (ev.LogStarted, (INT,)),
     18: (ev.Cut, (INT,)),
     19: (ev.Restarted, (INT,)),
-    20: (ev.ClockStepped, (INT, INT)),
+    20: (ev.ClockStepped, (INT, INT)),  # in STEP entries; nothing has written it with other fields
     21: (ev.Died, (OFFSETS, TEXT, FLAG, FLAG, INT, TEXT)),
     22: (ev.Redriven, (OFFSETS, DUES)),
     23: (ev.Said, (OFFSETS, TEXT)),

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 SLACK_BYTES = 32 * 1024 * 1024  # the journal may always be this large, whatever the live state needs
 SMALL_STATE = 200  # bytes that a share partition without a snapshot is taken to need
 TURN_BYTES = 512 * 1024  # what is more waits for the next batch
-
-
 MOST_STEPS = 1000  # that are remembered: by far more than there are while the journal is read
 
 
