@@ -11,6 +11,7 @@ import pytest
 from tests.broker.groups_world import World, settled
 
 from acklog.broker.broker import JOURNAL
+from acklog.broker.eager import turn
 from acklog.broker.journal import format as journal_format
 from acklog.broker.journal import journal as journal_module
 from acklog.broker.journal.refolds import LONGEST_MS
@@ -151,7 +152,7 @@ async def test_what_is_being_got_ready_while_the_clock_is_set_back(world: World)
     world.directory.trouble.delay = 5
     poll = asyncio.ensure_future(world.take('a', 1, wait=300_000))
     while not world.broker.deliveries.waiting:
-        await asyncio.sleep(0)
+        await turn()
     world.set_clock(-HOUR)
     await settled()
     assert got_ready(world, topic) == [True, False, False]

@@ -17,14 +17,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from acklog.broker import eager
 from acklog.broker.eager import Eager
 from acklog.broker.journal import event_codec
-from acklog.broker.journal.format import EVERY, Kind, ShareKey, chunks, entry, mark
-from acklog.core.events import ClockStepped
+from acklog.broker.journal.format import Kind, ShareKey, chunks, entry, mark
+from acklog.broker.journal.steps import Steps
 from acklog.errors import LogError
 from acklog.log.promise import Promise
 from acklog.log.seam import Durability, Log
@@ -32,23 +31,11 @@ from acklog.wire.record_batch import build_one
 
 if TYPE_CHECKING:
     from acklog.broker.time import Clock, Timer
-    from acklog.core.events import Event
+    from acklog.core.events import ClockStepped, Event
 
 SLACK_BYTES = 32 * 1024 * 1024  # the journal may always be this large, whatever the live state needs
 SMALL_STATE = 200  # bytes that a share partition without a snapshot is taken to need
 TURN_BYTES = 512 * 1024  # what is more waits for the next batch
-MOST_STEPS = 1000  # that are remembered: by far more than there are while the journal is read
-
-
-@dataclass(slots=True, eq=False)
-class Step:
-    """A step of the clock. `position`: of the batch that says so; None until it is clear where that is."""
-
-    event: ClockStepped
-    position: int | None = None
-
-    def entry(self) -> bytes:
-        return entry(EVERY, Kind.STEP, event_codec.encode([self.event]))
 
 
 class Journal:
@@ -58,6 +45,7 @@ class Journal:
         self.log = log
         self.bases: dict[ShareKey, int] = {}  # where a share partition's history begins, earliest first
         self.sizes: dict[ShareKey, int] = {}  # bytes of its newest snapshot
+        self.steps = Steps()
         self.on_lost: Callable[[Collection[ShareKey]], None] = lambda keys: None
         self.snapshot_of: Callable[[ShareKey], Iterable[Event] | None] = lambda key: None
         self._clock, self._timer = clock, timer
@@ -70,7 +58,6 @@ class Journal:
         self._ended: set[ShareKey] = set()  # and have not begun again; until their tombstones are written
         self._turn: Promise[LogError | None] | None = None
         self._writing: Promise[LogError | None] | None = None
-        self._steps: list[Step] = []  # the last ones
         self._snapshots = 0
         self._snapshotting = False
 
@@ -100,14 +87,8 @@ class Journal:
 
     def clock_stepped(self, event: ClockStepped) -> None:
         """It has happened to all share partitions, after all that has been recorded."""
-        step = Step(event)
-        self._steps = [*self._steps[1 - MOST_STEPS :], step]
         self._latest += event.by
-        self._put(step.entry())
-
-    def steps(self, offset: int) -> list[ClockStepped]:
-        """Steps of the clock that the journal does not tell of below `offset`, in order."""
-        return [step.event for step in self._steps if step.position is None or step.position >= offset]
+        self._put(self.steps.add(event))
 
     async def written(self) -> None:
         """Wait until all that has been recorded is in the journal. Raises LogError if it is not."""
@@ -156,10 +137,8 @@ class Journal:
         self._writing, self._turn = turn, None
         entries, self._entries = self._entries, []
         keys, self._keys = self._keys, set()
-        steps = [step for step in self._steps if step.position is None]
         begin = self.log.end
-        for step in steps:
-            step.position = begin
+        self.steps.told(begin)
         failure: LogError | None = None
         now = self._latest = self._clock()
         try:
@@ -172,8 +151,7 @@ class Journal:
         self._writing = None
         if failure is not None:
             if self.log.end == begin:  # else it is there
-                for step in steps:
-                    step.position = None
+                self.steps.lost(begin)
             self._lose(keys, failure)
         self._write_soon()
         turn.set_result(failure)  # last: who waits goes on within this call
@@ -181,7 +159,7 @@ class Journal:
     def _lose(self, keys: set[ShareKey], failure: LogError) -> None:
         """Nothing of this turn counts, nor what was built on it meanwhile."""
         keys |= self._keys
-        self._entries = [step.entry() for step in self._steps if step.position is None]
+        self._entries = self.steps.to_tell()
         self._keys, self._ended = set(), set()
         lost, self._turn = self._turn, None
         self.on_lost(keys)

@@ -104,7 +104,7 @@ class Refolds:
         if group is None or not known or state is None or key in self._lost:  # it has ended, or is lost again
             return
         state.config = share_config(group, delivery.partition.topic_name)
-        for step in self._journal.steps(end):
+        for step in self._journal.steps.since(end):
             state.fold(step)
         delivery.state = state
         delivery.fenced = False
