@@ -4,7 +4,7 @@ The clock is wall time at start plus monotonic time since. When the wall clock i
 everybody who goes by it is told of (rule 11 of docs/design.md): the timer looks before it makes calls, and every
 second. The timer is one heap of calls and one call of the event loop at the earliest of them.
 
-What counts as a step is where the two clocks differ by more than `STEP_NS`. (An NTP daemon that slews the wall clock
+What counts as a step is where the two clocks differ by `STEP_NS` or more. (An NTP daemon that slews the wall clock
 slews Linux's monotonic one with it, so that such differences do not add up.) While the machine is suspended Linux's
 monotonic clock stands still: that is a step too, so locks and delays last as long as the machine is awake.
 """
