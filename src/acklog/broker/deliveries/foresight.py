@@ -42,7 +42,7 @@ class Foresight:
         self._armed: int | None = None
 
     def look(self) -> None:
-        """Somebody has begun to wait."""
+        """Somebody has begun to wait, or the clock was set."""
         if self._at_work or not self._delivery.state.status.waits or not self._delivery.waiters:
             return
         first = self._delivery.state.status.next_due()
