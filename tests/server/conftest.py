@@ -18,6 +18,7 @@ from acklog.broker.configs import Settings
 from acklog.errors import LogError
 from acklog.log.files import Files
 from acklog.server.addresses import show_address
+from acklog.server.clock import Clock
 from acklog.server.server import Server
 
 OF_DISKS = ('acklog.retention', 'acklog.storage')  # loggers that say what is wrong with a disk
@@ -36,7 +37,11 @@ async def serve(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> AsyncIterat
     asyncio.get_running_loop().set_exception_handler(lambda _, context: complaints.append(context))
 
     async def start(
-        more: Mapping[str, object] | None = None, *, files: Files | None = None, **settings: object
+        more: Mapping[str, object] | None = None,
+        *,
+        files: Files | None = None,
+        clock: Clock | None = None,
+        **settings: object,
     ) -> Server:
         named = {name.replace('_', '.'): value for name, value in settings.items()} | dict(more or {})
         texts = {
@@ -45,7 +50,7 @@ async def serve(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> AsyncIterat
             'http': 'off',
             'acklog.disk.reserve.bytes': '0',
         }
-        server = await Server.open(Settings(texts | {name: str(value) for name, value in named.items()}), files)
+        server = await Server.open(Settings(texts | {name: str(value) for name, value in named.items()}), files, clock)
         servers.append((server, files is not None))
         return server
 

@@ -8,21 +8,12 @@ import pytest
 from tests.server.conftest import address_of
 from tests.server.raw import Raw
 from tests.server.traffic import SHARE_FETCH, acquired, batch, create, publish, share_fetch
+from tests.server.wall import Wall
 
 from acklog.broker.configs import Settings
 from acklog.server.clock import Clock, LoopTimer, MovableClock
 from acklog.server.run import Server
 from acklog.wire.acknowledgements import RELEASE
-
-
-class Wall:
-    """A wall clock that can be set."""
-
-    def __init__(self) -> None:
-        self.ahead_ns = 0
-
-    def __call__(self) -> int:
-        return time.time_ns() + self.ahead_ns
 
 
 def test_shows_wall_time_in_milliseconds():
@@ -138,6 +129,79 @@ async def test_calls_come_as_far_from_then_as_asked_for_when_the_wall_clock_is_s
     await asyncio.sleep(1.5)
     assert [abs(ms - by) <= 1 for ms in told] == [True]
     assert [-0.01 < at - least < 0.2 for least, at in zip([1.2, 1.3], calls, strict=True)] == [True, True]
+    timer.stop()
+
+
+async def test_a_wall_clock_that_is_never_right_is_followed_twice_a_second():
+    flap = [0]
+
+    def wall() -> int:
+        flap[0] += 1
+        return time.time_ns() + (50_000_000 if flap[0] % 2 else -50_000_000)
+
+    clock = Clock(wall)
+    timer = LoopTimer(clock, asyncio.get_running_loop())
+    told, calls = [], []
+
+    def stepped(ms: int) -> None:
+        told.append(ms)
+        clock.step(ms)
+        timer.stepped(ms)
+
+    def call() -> None:
+        calls.append(timer.at(clock() + 1, call))
+
+    timer.look_out(stepped)
+    call()
+    await asyncio.sleep(1.3)
+    assert 2 <= len(told) <= 3
+    assert len(calls) > 100
+    timer.stop()
+
+
+async def test_setting_it_twice_is_seen_within_a_second():
+    wall = Wall()
+    clock = Clock(wall)
+    timer = LoopTimer(clock, asyncio.get_running_loop())
+
+    def stepped(ms: int) -> None:
+        clock.step(ms)
+        timer.stepped(ms)
+
+    timer.look_out(stepped)
+    await asyncio.sleep(0.5)
+    wall.ahead_ns = 3_600_000_000_000
+    while clock.astray():
+        await asyncio.sleep(0.01)
+    wall.ahead_ns = 0
+    begun = time.monotonic()
+    while clock.astray():
+        await asyncio.sleep(0.01)
+    assert time.monotonic() - begun < 1
+    timer.stop()
+
+
+async def test_calls_are_made_when_following_the_wall_clock_fails():
+    """That is a bug, which the loop tells of; it is tried again, but neither all the time nor instead of the calls."""
+    wall, complaints = Wall(), []
+    clock = Clock(wall)
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda _, context: complaints.append(context['exception']))
+    timer = LoopTimer(clock, loop)
+    tries, calls, begun = [], [], time.process_time()
+
+    def stepped(ms: int) -> None:
+        tries.append(ms)
+        raise ValueError(ms)
+
+    timer.look_out(stepped)
+    wall.ahead_ns = 3_600_000_000_000
+    for ms in range(10, 1_000, 10):
+        timer.at(clock() + ms, lambda ms=ms: calls.append(ms))
+    await asyncio.sleep(1.3)
+    assert calls == list(range(10, 1_000, 10))
+    assert 2 <= len(tries) == len(complaints) <= 3
+    assert time.process_time() - begun < 0.3
     timer.stop()
 
 

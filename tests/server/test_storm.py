@@ -38,8 +38,10 @@ from tests.server.traffic import (
     produce,
     share_fetch,
 )
+from tests.server.wall import Wall
 
 from acklog.log.faulty_files import FaultyFiles
+from acklog.server.clock import Clock
 from acklog.server.server import Server
 
 SECONDS = float(os.environ.get('ACKLOG_STORM_SECONDS', '1.5'))
@@ -47,6 +49,8 @@ STORMS = int(os.environ.get('ACKLOG_STORMS', '2'))
 TOPICS = ['t', 'u', 'v']
 GROUPS = ['g', 'h']
 MEMBERS = ['a', 'b', 'c']
+HOUR = 3_600_000
+YEAR_1960, YEAR_9999 = -66 * 365 * 24 * HOUR, 7_960 * 365 * 24 * HOUR  # from now, about
 
 
 class Client:
@@ -133,6 +137,7 @@ class Client:
                 (2, self.pick.choice(TOPICS), 'segment.bytes', '1048576'),
                 (32, self.pick.choice(GROUPS), 'share.auto.offset.reset', 'earliest'),
                 (32, self.pick.choice(GROUPS), 'share.record.lock.duration.ms', '15000'),
+                (32, self.pick.choice(GROUPS), 'acklog.retry.backoff', self.pick.choice(['0ms', 'fixed:50ms'])),
                 (4, '', 'queued.max.request.bytes', self.pick.choice(['1048576', '100000000'])),
                 (4, '', 'acklog.state.sync', self.pick.choice(['all', 'interval'])),
             ]
@@ -194,4 +199,28 @@ async def test_anything_at_any_time(seed: int, faults: bool, serve: Serve) -> No
                 files.heal()
     files.heal()
     await running
+    await is_well(server)
+
+
+@pytest.mark.parametrize('faults', [False, True], ids=['a good disk', 'a disk that fails'])
+@pytest.mark.parametrize('seed', range(STORMS))
+async def test_while_the_wall_clock_is_set_all_the_time(seed: int, faults: bool, serve: Serve) -> None:
+    """By milliseconds, by hours, to years that nobody will see; then all goes on by the real one."""
+    pick, wall, files = random.Random(seed), Wall(), FaultyFiles()
+    settings = {'log.retention.check.interval.ms': 50, 'acklog.max.partitions': 200}
+    server = await serve(settings, files=files, clock=Clock(wall))
+    until = asyncio.get_running_loop().time() + SECONDS
+    clients = [Client(random.Random(pick.random()), server, until) for _ in range(12)]
+    running = asyncio.gather(*(client.run() for client in clients))
+    while not running.done():
+        await asyncio.sleep(0.05)
+        wall.ahead_ns = pick.choice([0, 3, -3, HOUR, -HOUR, YEAR_1960, YEAR_9999]) * 1_000_000
+        files.heal()
+        if faults and pick.random() < 0.5:
+            files.fail(pick.choice(['pwritev', 'fdatasync']), pick.choice([5, 28]), after=pick.randrange(3), times=2)
+    files.heal()
+    await running
+    wall.ahead_ns = 0
+    await asyncio.sleep(1.2)
+    assert server._timer.clock.astray() == 0
     await is_well(server)

@@ -18,6 +18,9 @@ from collections.abc import Callable
 
 STEP_NS = 2_000_000
 LOOK_MS = 1000
+REST_MS = (
+    500  # between two steps: each concerns everybody, and a clock that is set without end must not stop the server
+)
 UNSURE_NS = 500_000  # the clocks were read so far apart: another look will tell
 
 
@@ -109,6 +112,7 @@ class LoopTimer:
         self._armed: tuple[int, asyncio.TimerHandle] | None = None
         self._running = False  # calls are being made; the next time is looked for after them
         self._on_step: Callable[[int], None] | None = None
+        self._rests_until = 0.0  # of the loop's time
 
     def at(self, when: int, callback: Callable[[], None]) -> Call:
         """Call `callback` once when the clock shows `when` (ms) or later."""
@@ -127,6 +131,13 @@ class LoopTimer:
 
     def _look_again(self) -> None:
         self.at(self.clock() + LOOK_MS, self._look_again)  # each time when calls are made it looks
+
+    def _look(self) -> None:
+        now = self._loop.time()
+        if self._on_step is not None and now >= self._rests_until and (by := self.clock.astray()):
+            self._rests_until = now + REST_MS / 1000
+            self._on_step(by)
+            self.at(self.clock() + REST_MS, _nothing)
 
     def stepped(self, by: int) -> None:
         """The clock was set by `by` ms. Calls are wanted as far from now as before."""
@@ -170,8 +181,7 @@ class LoopTimer:
         self._armed, self._running = None, True
         heap = self._heap
         try:
-            if self._on_step is not None and (by := self.clock.astray()):
-                self._on_step(by)
+            self._look()
             now = self.clock()
             while heap and (heap[0].callback is None or heap[0].when <= now):
                 call = heapq.heappop(heap)
@@ -184,3 +194,7 @@ class LoopTimer:
             self._running = False
             if heap:
                 self._arm(heap[0].when)
+
+
+def _nothing() -> None:
+    """To be called is enough: before it makes calls the timer looks."""
