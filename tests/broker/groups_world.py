@@ -91,9 +91,10 @@ class World:
             call.callback()
         self.now = until
 
-    def set_clock(self, by: int) -> None:
-        """Somebody sets the wall clock, forward or back; no time passes."""
-        self.broker.clock_steps()
+    def set_clock(self, by: int, *, again: bool = True) -> None:
+        """Somebody sets the wall clock, forward or back; no time passes. Not `again`: it has begun already."""
+        if again:
+            self.broker.clock_steps()
         before, self.now = self.now, self.now + by
         for call in self.calls:
             call.when += by

@@ -256,6 +256,48 @@ async def test_what_was_due_before_the_clock_was_set_back_is_done_by_the_old_tim
     assert [world.fate(topic, offset) for offset in (0, 1)] == ['available after 1 failure', 'waiting after 1 failure']
 
 
+@pytest.mark.parametrize('by', STEPS)
+@pytest.mark.parametrize('named', [True, False])
+async def test_what_comes_due_while_the_clock_is_being_set_is_offered(world: World, by: int, named: bool) -> None:
+    """Doing what is due everywhere takes time, in which more falls due."""
+    topic = await begun(world, 1)
+    await world.take('a', 0, (topic, 0))
+    release(world, topic, (0, world.now + 5 if named else None, 5))
+    poll = asyncio.ensure_future(world.take('a', 1, wait=60_000))
+    await settled()
+    world.broker.clock_steps()
+    world.now += 10
+    world.set_clock(by, again=False)
+    await settled()
+    assert poll.done() and await poll == [0]
+
+
+@pytest.mark.parametrize('by', STEPS)
+@pytest.mark.parametrize('ends', ['killed a second later', 'stopped'])
+@pytest.mark.parametrize('failure', [Full, Failed, OutcomeUnknown])
+async def test_a_step_that_the_journal_did_not_take_is_said_again(
+    world: World, by: int, ends: str, failure: type[Exception]
+) -> None:
+    """Where nothing else is written, too."""
+    topic = await begun(world, 1)
+    await world.take('a', 0, (topic, 0))
+    release(world, topic, (0, None, 2 * HOUR))
+    due = world.now + 2 * HOUR + by
+    await settled()
+    world.directory.trouble.on_demand[JOURNAL] = [failure] * 2
+    world.set_clock(by)
+    await settled()
+    world.directory.trouble.on_demand.pop(JOURNAL, None)
+    if ends == 'stopped':
+        await world.stop_and_start()
+    else:
+        world.pass_time(1000)
+        await settled()
+        await world.restart()
+    delivery = world.broker.deliveries.find(world.catalog.groups['g'], topic, 0)
+    assert delivery is not None and delivery.state.status.record(0).due == due
+
+
 @pytest.mark.parametrize('seed', range(12))
 async def test_whatever_becomes_of_the_journal(world: World, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     """It fails, is shortened, or is read anew, by a restart or for what got lost: what is left of a lock and of a delay

@@ -68,6 +68,8 @@ class Timeline(Generic[T]):
 
     def shift(self, by: int) -> None:
         """Move every instant by so many ms."""
+        if not self.at:
+            return
         self.at = {instant + by: content for instant, content in self.at.items()}
         self._heap = list(self.at)
         heapify(self._heap)

@@ -211,6 +211,7 @@ class ShareDelivery:
         if not self.fenced:
             self.state.clock_stepped(now, by)
             self.arm()  # an instant that somebody named may be sooner now
+            self.offer()  # what came due while others were told
         self.foresight.clock_stepped(by)
 
     def offer(self) -> None:

@@ -10,7 +10,8 @@ journal is more than twice what the live state needs, that one is written as a s
 other) and so moves to the end.
 
 A step of the clock happens to all share partitions, lost ones too, and cannot be taken back: if the turn that says so
-is lost, the next one says it first (`steps`). See `journal_format` for the bytes and `replay` for the way back.
+is lost, the next one says it first (`steps`), which comes by itself after a second. See `journal_format` for the bytes
+and `replay` for the way back.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 SLACK_BYTES = 32 * 1024 * 1024  # the journal may always be this large, whatever the live state needs
 SMALL_STATE = 200  # bytes that a share partition without a snapshot is taken to need
 TURN_BYTES = 512 * 1024  # what is more waits for the next batch
+STEPS_AGAIN_MS = 1000  # after they got lost, if nothing else is written
 
 
 class Journal:
@@ -58,6 +60,7 @@ class Journal:
         self._ended: set[ShareKey] = set()  # and have not begun again; until their tombstones are written
         self._turn: Promise[LogError | None] | None = None
         self._writing: Promise[LogError | None] | None = None
+        self._steps_again = False  # the timer was asked
         self._snapshots = 0
         self._snapshotting = False
 
@@ -113,6 +116,9 @@ class Journal:
 
     def _put(self, data: bytes) -> None:
         self._entries.append(data)
+        self._take_turn()
+
+    def _take_turn(self) -> None:
         if self._turn is None:
             loop = asyncio.get_running_loop()
             self._turn = Promise(loop)
@@ -161,10 +167,18 @@ class Journal:
         keys |= self._keys
         self._entries = self.steps.to_tell()
         self._keys, self._ended = set(), set()
+        if self._entries and not self._steps_again:
+            self._steps_again = True
+            self._timer.at(self._clock() + STEPS_AGAIN_MS, self._say_steps)
         lost, self._turn = self._turn, None
         self.on_lost(keys)
         if lost is not None:
             lost.set_result(failure)
+
+    def _say_steps(self) -> None:
+        self._steps_again = False
+        if self._entries:
+            self._take_turn()
 
     def _note(self, position: int, keys: set[ShareKey]) -> None:
         for key in keys - self._ended:  # of those nothing is to be kept, or no history could ever be dropped
@@ -188,8 +202,11 @@ class Journal:
 
     async def close(self) -> None:
         """Write what is recorded, then close the log."""
-        await self.written()
-        await self.log.close()
+        self._say_steps()
+        try:
+            await self.written()
+        finally:
+            await self.log.close()
 
     # -- snapshots -----------------------------------------------------------------------------------------------------
 
