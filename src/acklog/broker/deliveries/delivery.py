@@ -18,6 +18,7 @@ from acklog.core import operators
 from acklog.core.acknowledge import Acknowledgement as CoreAcknowledgement
 from acklog.core.kinds import when
 from acklog.core.offsets import Offsets
+from acklog.core.state import NEVER
 from acklog.errors import Failed
 from acklog.wire.acknowledgements import Acknowledgement
 
@@ -182,7 +183,8 @@ class ShareDelivery:
 
     def arm(self) -> None:
         """Be called at the state's next deadline. One call at a time is asked for; a later deadline waits for it."""
-        if self._armed is not None and self._armed <= self.state.soonest:
+        soonest = self.state.soonest
+        if soonest == NEVER or (self._armed is not None and self._armed <= soonest):
             return
         deadline = self.state.next_deadline()
         if deadline is not None and (self._armed is None or deadline < self._armed):
