@@ -8,13 +8,14 @@ import random
 from collections.abc import AsyncIterator
 
 import pytest
-from tests.broker.groups_world import World, settled
+from tests.broker.groups_world import START, World, settled
 
 from acklog.broker.broker import JOURNAL
 from acklog.broker.eager import turn
 from acklog.broker.journal import format as journal_format
 from acklog.broker.journal import journal as journal_module
 from acklog.broker.journal.refolds import LONGEST_MS
+from acklog.core import kinds
 from acklog.errors import Failed, Full, OutcomeUnknown
 from acklog.log.seam import Durability
 from acklog.wire.acknowledgements import RELEASE
@@ -270,6 +271,57 @@ async def test_what_comes_due_while_the_clock_is_being_set_is_offered(world: Wor
     world.set_clock(by, again=False)
     await settled()
     assert poll.done() and await poll == [0]
+
+
+EDGES = [None, -(1 << 63), -5, 0, 1, HOUR, START - 1, START, START + 1, START + HOUR, 1 << 62, (1 << 63) - 1]
+
+
+@pytest.mark.parametrize('seed', range(12))
+async def test_any_time_and_any_clock(world: World, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    """Whatever is said, and to whatever year the clock is set: a restart finds what there was, and who wants to take
+    gets all that is available."""
+    chance = random.Random(seed)
+    monkeypatch.setattr(journal_module, 'SLACK_BYTES', chance.choice([300, 1 << 20]))
+    config = {'share.record.lock.duration.ms': str(HOUR), 'share.delivery.count.limit': '1000'}
+    topic = await begun(world, 40, **config | {'share.session.timeout.ms': '60000'})
+
+    def records() -> list[object]:
+        delivery = world.broker.deliveries.find(world.catalog.groups['g'], topic, 0)
+        assert delivery is not None and not delivery.fenced
+        record = delivery.state.status.record
+        return [(o, e.state, e.due, e.deferred, e.attempts) for o in range(40) if (e := record(o))]
+
+    for turn in range(30):
+        member = f'a{turn}'
+        taken = await world.take(member, 0, (topic, 0), count=chance.randint(1, 20))
+        delivery = world.broker.deliveries.find(world.catalog.groups['g'], topic, 0)
+        assert delivery is not None
+        now = world.now
+        for offset in taken:
+            at, after = chance.choice(EDGES), chance.choice(EDGES)
+            if chance.random() < 0.5:
+                delivery.acknowledge(member, [(offset, offset, bytes([RELEASE]), at, after, None)])
+                record = delivery.state.status.record(offset)
+                due = at if at is not None else now + (20_000 if after is None else min(max(after, 0), 1 << 62))
+                assert record.due == (None if due <= now else min(due, 1 << 62) if at is not None else due)
+            elif (when := kinds.when(at, after)) is not None:
+                delivery.change(lambda state, offset=offset, when=when: state.defer(world.now, offset, when))
+        for _ in range(chance.randrange(3)):
+            year = chance.choice([1900, 1970, 2023, 9999])
+            by = round((year - 1970) * 365.25 * 24 * HOUR) + chance.choice([0, 7, -3, HOUR]) - world.now
+            world.set_clock(by)
+            await settled()
+        world.pass_time(chance.choice([0, 1, 19_999, 20_000, HOUR]))
+        await settled()
+        before = records()
+        if chance.random() < 0.4:
+            await world.restart()
+            world.pass_time(0)
+            assert records() == before
+        available = sum(each[1] not in ('waiting', 'acquired') for each in before)
+        assert len(await world.take(f'b{turn}', 0, (topic, 0), count=100)) == available
+        world.close(f'b{turn}-takes')
+        world.pass_time(0)
 
 
 @pytest.mark.parametrize('by', STEPS)
