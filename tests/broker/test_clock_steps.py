@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
 
 import pytest
 from tests.broker.groups_world import START, World, settled
 
+from acklog.broker.apis.fetch import API as FETCH
 from acklog.broker.broker import JOURNAL
 from acklog.broker.eager import turn
 from acklog.broker.journal import format as journal_format
@@ -18,6 +20,7 @@ from acklog.broker.journal.refolds import LONGEST_MS
 from acklog.core import kinds
 from acklog.errors import Failed, Full, OutcomeUnknown
 from acklog.log.seam import Durability
+from acklog.wire import fetch
 from acklog.wire.acknowledgements import RELEASE
 from acklog.wire.record_batch import build
 
@@ -164,30 +167,52 @@ async def test_what_is_being_got_ready_while_the_clock_is_set_back(world: World)
     assert await poll == [10]
 
 
+WHEN = pytest.mark.parametrize('woken', [None, 1_000, 2_500], ids=['not woken', 'woken before', 'woken after'])
+
+
 @pytest.mark.parametrize('by', STEPS)
-async def test_a_long_poll_ends_no_later_than_it_would_have(world: World, by: int) -> None:
+@WHEN
+async def test_a_fetch_lasts_as_long_as_it_would_have(world: World, by: int, woken: int | None) -> None:
     topic = await begun(world, 0)
-    poll = asyncio.ensure_future(world.take('a', 0, (topic, 0), wait=5_000))
-    await settled()
-    world.pass_time(2_000)
-    world.set_clock(by)
-    await settled()
-    world.pass_time(3_000)
-    await settled()
-    assert poll.done() and await poll == []
+    request = fetch.Request(5_000, 1 << 19, 1 << 20, topics=[fetch.Topic('t', topic, [fetch.Partition(0, 0, 1 << 20)])])
+
+    async def wake() -> None:
+        await world.publish(topic, 1)  # not enough for it
+
+    poll = asyncio.ensure_future(FETCH.handle(world.broker, world.caller('c'), 16, request))
+    assert await lasted(world, poll, by, woken, wake) == 5_000
+    assert (await poll).error_code == 0
 
 
-async def test_a_long_poll_that_is_woken_in_vain_does_not_wait_for_the_old_time(world: World) -> None:
+@pytest.mark.parametrize('by', STEPS)
+@WHEN
+async def test_a_poll_lasts_as_long_as_it_would_have(world: World, by: int, woken: int | None) -> None:
     topic = await begun(world, 0)
+
+    async def wake() -> None:
+        await world.broker.deliveries.topic_has_grown(world.catalog.topics['t'], 1)  # to look again, in vain
+
     poll = asyncio.ensure_future(world.take('a', 0, (topic, 0), wait=5_000))
+    assert await lasted(world, poll, by, woken, wake) == 5_000
+    assert await poll == []
+
+
+async def lasted(
+    world: World, poll: asyncio.Future[Any], by: int, woken: int | None, wake: Callable[[], Awaitable[None]]
+) -> int:
+    """After how many ms a poll was over; the clock was set after two seconds, and it was woken in between."""
     await settled()
-    world.set_clock(-HOUR)
-    for _ in range(2):
-        await world.broker.deliveries.topic_has_grown(world.catalog.topics['t'], 1)
+    for ms in range(0, 20_000, 500):
+        if poll.done():
+            return ms
+        if ms == woken:
+            await wake()
+        if ms == 2_000:
+            world.set_clock(by)
         await settled()
-        world.pass_time(2_500)
+        world.pass_time(500)
         await settled()
-    assert poll.done()
+    return 20_000
 
 
 @pytest.mark.parametrize('by', STEPS)

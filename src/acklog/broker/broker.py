@@ -70,6 +70,7 @@ class Broker:
         self.retention = Retention(self, self.settings.integer('log.retention.check.interval.ms'))
         self.operations = Operations(self)
         self.stopping = False
+        self.clock_set_by = 0  # since it was opened, all steps together, ms
         self.latest = 0  # newest time in the journal when it was opened, ms
 
     @classmethod
@@ -103,6 +104,7 @@ class Broker:
         """The clock, which showed `now`, was set by `by` ms, forward or back, and what the timer was asked for moved
         along (rule 11). So does all that follows from a duration; an instant that somebody named is what it was.
         Comes after `clock_steps`, in one step with it."""
+        self.clock_set_by += by
         self.deliveries.clock_stepped(now, by)
         self.groups.clock_stepped(by)
         self.retention.clock_stepped(by)

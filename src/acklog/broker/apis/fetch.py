@@ -35,18 +35,18 @@ async def handle(broker: Broker, caller: Caller, version: int, request: fetch.Re
         return fetch.Response((), refused.code)
     wanted = dict(outside(request)) if session is None else dict(session.partitions)
     wait_ms = min(max(request.max_wait_ms, 0), LONGEST_WAIT_MS)
-    until = broker.clock() + wait_ms
+    until = broker.clock() - broker.clock_set_by + wait_ms  # by a clock that nobody sets
     while True:
         reading = _Reading(broker, caller, request)
         for number, (key, partition) in enumerate(wanted.items(), 1):
             await reading.read(key, partition)
             if number % AT_A_TIME == 0:
                 await turn()
-        if reading.enough or caller.closed or broker.stopping or until <= broker.clock():
+        if reading.enough or caller.closed or broker.stopping or until + broker.clock_set_by <= broker.clock():
             break
         if not reading.outdated:
-            until = min(until, broker.clock() + wait_ms)  # the clock may have been set back
-            await _wait(broker, caller, [partition for partition, _ in reading.partitions], until)
+            partitions = [partition for partition, _ in reading.partitions]
+            await _wait(broker, caller, partitions, until + broker.clock_set_by)
     return _response(session, reading.answers)
 
 

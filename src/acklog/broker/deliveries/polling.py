@@ -59,10 +59,15 @@ class Poll:
         self.strict = strict
         self.max_records = max_records
         self.max_bytes = min(max_bytes, broker.fetch_max_bytes)
-        self.wait_ms = min(max(max_wait_ms, 0), LONGEST_WAIT_MS)
-        self.until = broker.clock() + self.wait_ms
+        wait_ms = min(max(max_wait_ms, 0), LONGEST_WAIT_MS)
+        self._until = broker.clock() - broker.clock_set_by + wait_ms  # by a clock that nobody sets
         self.found: Found = {}
         self.deliveries: list[ShareDelivery] = []
+
+    @property
+    def until(self) -> int:
+        """When it is over (ms)."""
+        return self._until + self.broker.clock_set_by
 
     async def run(self) -> Found:
         await self._look()
@@ -82,7 +87,6 @@ class Poll:
             for delivery in self.deliveries:
                 delivery.waiters[waiter] = None
                 delivery.foresight.look()
-            self.until = min(self.until, self.broker.clock() + self.wait_ms)  # the clock may have been set back
             await waiter.wait(self.broker.timer, self.until)
             for delivery in self.deliveries:
                 delivery.waiters.pop(waiter, None)
