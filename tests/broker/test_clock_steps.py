@@ -316,8 +316,8 @@ async def test_any_time_and_any_clock(world: World, monkeypatch: pytest.MonkeyPa
         record = delivery.state.status.record
         return [(o, e.state, e.due, e.deferred, e.attempts) for o in range(40) if (e := record(o))]
 
-    for turn in range(30):
-        member = f'a{turn}'
+    for number in range(30):
+        member = f'a{number}'
         taken = await world.take(member, 0, (topic, 0), count=chance.randint(1, 20))
         delivery = world.broker.deliveries.find(world.catalog.groups['g'], topic, 0)
         assert delivery is not None
