@@ -17,7 +17,7 @@ from acklog.broker.eager import turn
 from acklog.broker.journal import format as journal_format
 from acklog.broker.journal import journal as journal_module
 from acklog.broker.journal.refolds import LONGEST_MS
-from acklog.core import kinds
+from acklog.core import kinds, operators
 from acklog.errors import Failed, Full, OutcomeUnknown
 from acklog.log.seam import Durability
 from acklog.wire import fetch
@@ -296,6 +296,35 @@ async def test_what_comes_due_while_the_clock_is_being_set_is_offered(world: Wor
     world.set_clock(by, again=False)
     await settled()
     assert poll.done() and await poll == [0]
+
+
+@pytest.mark.parametrize('by', [HOUR, -HOUR])
+async def test_what_comes_soon_by_the_new_time_is_got_ready(world: World, by: int) -> None:
+    """For whom waits, though by the old time all was ready."""
+    topic = await begun(world, 0)
+    partition = world.broker.partition(topic, 0)
+    assert partition is not None
+    large = build([(None, b'x' * 100, [])] * 20, timestamp=world.now)
+    for _ in range(2):
+        await partition.append(large, world.now, Durability.WRITTEN)
+    await world.take('a', 0, (topic, 0), count=40)
+    delivery = world.broker.deliveries.find(world.catalog.groups['g'], topic, 0)
+    assert delivery is not None
+    release(world, topic, (0, None, 100), (20, world.now + by + 200, None) if by > 0 else (20, None, None))
+    poll = asyncio.ensure_future(world.take('a', 1, wait=60_000))
+    await settled()
+    assert [delivery.excerpts.last_of(delivery.key, offset) for offset in (0, 20)] == [19, None]
+    world.set_clock(by)
+    world.pass_time(100)
+    assert await poll == [0]
+    if by < 0:
+        world.pass_time(500)
+        delivery.change(lambda state: operators.move(state, world.now, [20], world.now + 100))
+    poll = asyncio.ensure_future(world.take('a', 2, wait=60_000))
+    await settled()
+    assert delivery.excerpts.last_of(delivery.key, 20) == 39
+    world.pass_time(100)
+    assert await poll == [20]
 
 
 EDGES = [None, -(1 << 63), -5, 0, 1, HOUR, START - 1, START, START + 1, START + HOUR, 1 << 62, (1 << 63) - 1]
