@@ -373,8 +373,8 @@ async def test_any_time_and_any_clock(world: World, monkeypatch: pytest.MonkeyPa
             world.pass_time(0)
             assert records() == before
         available = sum(each[1] not in ('waiting', 'acquired') for each in before)
-        assert len(await world.take(f'b{turn}', 0, (topic, 0), count=100)) == available
-        world.close(f'b{turn}-takes')
+        assert len(await world.take(f'b{number}', 0, (topic, 0), count=100)) == available
+        world.close(f'b{number}-takes')
         world.pass_time(0)
 
 
