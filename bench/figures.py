@@ -25,6 +25,8 @@ class Figure(NamedTuple):
 RATE, CPU, US, MS, S, MB, COUNT = 'records/s', 'CPU s per 1 M', 'us', 'ms', 's', 'MB', 'records'
 
 FIGURES = (
+    Figure('first_publish', 'the first million after the start: publish, 100 B, acks=all', RATE, 'more'),
+    Figure('first_share', 'the first million after the start: share-consume, implicit accept', RATE, 'more'),
     Figure('publish_100b_all', 'publish, 100 B, acks=all', RATE, 'more', times=1.6),
     Figure('publish_100b_1', 'publish, 100 B, acks=1', RATE, 'more', times=1.6),
     Figure('publish_1kb_all', 'publish, 1 kB, acks=all', RATE, 'more', times=1.6),
@@ -42,6 +44,7 @@ FIGURES = (
     Figure('sync_all_p99', 'synchronous publish, acks=all, p99', US, 'less'),
     Figure('sync_1_p50', 'synchronous publish, acks=1, p50', US, 'less', times=1),
     Figure('sync_1_p99', 'synchronous publish, acks=1, p99', US, 'less'),
+    Figure('first_sync_p50', 'the first ones after the start: synchronous publish, acks=1, p50', US, 'less'),
     Figure('fdatasync_p50', "the disk's fdatasync, p50", US, 'less'),
     Figure('fdatasync_p99', "the disk's fdatasync, p99", US, 'less'),
     Figure('loopback_p50', 'a few bytes to a process and back, p50', US, 'less'),
@@ -53,6 +56,8 @@ FIGURES = (
     Figure('new_member', "a new member's first record", S, 'less', at_most=0.3),
     Figure('takeover_p50', 'takeover from a killed member, p50', MS, 'less', at_most=5),
     Figure('takeover_max', 'takeover from a killed member, slowest', MS, 'less'),
+    Figure('first_publish_cpu', 'server CPU: the first million after the start, publish', CPU, 'less'),
+    Figure('first_share_cpu', 'server CPU: the first million after the start, share, implicit', CPU, 'less'),
     Figure('publish_cpu_100b_all', 'server CPU: publish, 100 B, acks=all', CPU, 'less', times=10),
     Figure('publish_cpu_100b_1', 'server CPU: publish, 100 B, acks=1', CPU, 'less', times=10),
     Figure('publish_cpu_1kb_all', 'server CPU: publish, 1 kB, acks=all', CPU, 'less'),

@@ -20,18 +20,19 @@ RECORDS, WARM_UP = 5_000, 300
 def measure(target: Target) -> dict[str, float]:
     figures: dict[str, float] = {}
     for acks in ('all', '1'):
-        times = _times(target, acks, target.records(RECORDS))
+        times = times_of(target, acks, target.records(RECORDS))
         figures[f'sync_{acks}_p50'] = percentile(times, 50) * 1e6
         figures[f'sync_{acks}_p99'] = percentile(times, 99) * 1e6
     return figures
 
 
-def _times(target: Target, acks: str, count: int) -> list[float]:
+def times_of(target: Target, acks: str, count: int, warm_up: int = WARM_UP) -> list[float]:
+    """Seconds that each of `count` publishes takes, after some that do not count."""
     topic = target.topic(1)
     producer = Producer({'bootstrap.servers': target.address, 'linger.ms': 0, 'acks': acks, **QUIET})
     confirmed: list[Any] = []
     times = []
-    for _ in range(WARM_UP + count):
+    for _ in range(warm_up + count):
         confirmed.clear()
         begun = time.perf_counter()
         producer.produce(topic, b'x' * 100, on_delivery=lambda error, _: confirmed.append(error))
@@ -40,4 +41,4 @@ def _times(target: Target, acks: str, count: int) -> list[float]:
         times.append(time.perf_counter() - begun)
         if confirmed[0] is not None:
             raise RuntimeError(f'not confirmed: {confirmed[0]}')
-    return times[WARM_UP:]
+    return times[warm_up:]
