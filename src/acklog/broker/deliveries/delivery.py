@@ -16,7 +16,7 @@ from acklog.broker.deliveries.waiting import Waiters
 from acklog.broker.journal.format import ShareKey
 from acklog.core import operators
 from acklog.core.acknowledge import Acknowledgement as CoreAcknowledgement
-from acklog.core.kinds import when
+from acklog.core.kinds import LONGEST, when
 from acklog.core.offsets import Offsets
 from acklog.core.state import NEVER
 from acklog.errors import Failed
@@ -230,6 +230,8 @@ def _for_core(ack: Acknowledgement) -> CoreAcknowledgement:
     first, last, types, at = ack[:4]
     kinds = types[0] if len(types) == 1 else types
     if len(ack) == 4:
-        return (first, last, kinds) if at is None else (first, last, kinds, when(at, None))
+        if at is None:
+            return first, last, kinds
+        return first, last, kinds, at if 0 <= at <= LONGEST else when(at, None)  # a call for each would cost
     after, words = ack[4:]
     return first, last, kinds, when(at, after), None if words is None else words[:MAX_WORDS]
