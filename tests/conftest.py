@@ -5,17 +5,16 @@
 for tests that use topics and groups of their own and do not touch the process; with ACKLOG_TEST_ADDRESS=HOST:PORT these
 run against any other server that speaks the protocol. A server that prints a traceback fails the test that caused it,
 and what it wrote to stderr is shown when a test fails.
-
-A test marked `wall_clock` goes by the wall clock: where that was set meanwhile, a failure says nothing, and the test is
-skipped with these words.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import uuid
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -24,18 +23,25 @@ from acklog.testing.process import ServerProcess
 from acklog.testing.wall_clock import WallClock
 
 StartServer = Callable[..., ServerProcess]
+OnTime = Callable[[], AbstractContextManager[None]]
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+@pytest.fixture
+def on_time() -> OnTime:
+    """`with on_time():` goes around what compares with the wall clock, and nothing else. Where that was set since
+    the test began, a failure in it says nothing, and the test is skipped with these words."""
     wall_clock = WallClock()
-    try:
-        return (yield)
-    except AssertionError:
-        by = wall_clock.set_by_s() if item.get_closest_marker('wall_clock') is not None else 0.0
-        if by:
-            pytest.skip(f'the wall clock was set by {by:+.3f} s meanwhile')
-        raise
+
+    @contextlib.contextmanager
+    def judge() -> Iterator[None]:
+        try:
+            yield
+        except AssertionError:
+            if by := wall_clock.set_by_s():
+                pytest.skip(f'the wall clock was set by {by:+.3f} s meanwhile')
+            raise
+
+    return judge
 
 
 @pytest.fixture

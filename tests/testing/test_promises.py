@@ -43,6 +43,16 @@ def test_early() -> None:
     assert found(got('a', 1), *released('a', 2, due=5), got('b', 4.9, 2), *accepted('b', 6, 2)).early == {7}
 
 
+def test_an_instant_comes_sooner_when_the_wall_clock_was_set_and_a_delay_does_not() -> None:
+    def early(kind: str, comes: float) -> set[int]:
+        ending = [said('a', 'releasing', 2, 1, kind, 5), said('a', 'released', 2.1, 1, kind, 5)]
+        return found(got('a', 1), *ending, got('b', comes, 2), *accepted('b', 6, 2), events=Events(clock_set_s=2)).early
+
+    assert early('at', 3.1) == set()
+    assert early('at', 2.9) == {7}
+    assert early('after', 3.1) == {7}
+
+
 def test_a_release_that_was_not_confirmed_promises_nothing() -> None:
     findings = found(got('a', 1), *released('a', 2, due=5)[:1], got('b', 3, 2), *accepted('b', 6, 2))
     assert findings.ok and findings.named_times == 0

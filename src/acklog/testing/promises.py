@@ -38,7 +38,8 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Events:
-    """What was done to a group from outside. `limit`: failed attempts after which a record is dead."""
+    """What was done to a group from outside. `limit`: failed attempts after which a record is dead; `clock_set_s`: by
+    how much the wall clock was set, forward or back: so much sooner may an instant come."""
 
     seeks: Sequence[Span] = ()
     redrives: Sequence[Span] = ()
@@ -46,6 +47,7 @@ class Events:
     killed: Mapping[str, float] = field(default_factory=dict)  # subscribers
     limit: int = 5
     lock_s: float = 30.0
+    clock_set_s: float = 0.0
 
 
 @dataclass(slots=True)
@@ -182,7 +184,8 @@ class Promises:
         for ending in life.endings:
             if nth <= ending.nth:
                 continue
-            if ending.due is None or at < ending.due - ROUNDING_S:
+            sooner = self._events.clock_set_s if ending.exact else 0.0
+            if ending.due is None or at < ending.due - sooner - ROUNDING_S:
                 ending.before = True
             elif nth == ending.nth + 1 and not ending.again_at:
                 ending.again_at = at

@@ -56,7 +56,7 @@ class SoakReport:
     stalled: list[str] = field(default_factory=list)
     missing_in_log: int = 0
     tracebacks: int = 0
-    clock_set_s: float = 0.0  # the wall clock, meanwhile: then early and late could not be judged
+    clock_set_s: float = 0.0  # the wall clock, meanwhile: instants are told by it, and measured by the other one
 
     @property
     def ok(self) -> bool:
@@ -194,11 +194,9 @@ class Soak:
 
     def _judge(self) -> None:
         published = [(who, entry) for who, entry in self._history if entry.what in ('confirmed', 'failed')]
-        events = Events((), self._redrives, self._downs, self._killed, LIMIT, LOCK_MS / 1000)
+        set_by = self._report.clock_set_s = self._wall_clock.set_by_s()
+        events = Events((), self._redrives, self._downs, self._killed, LIMIT, LOCK_MS / 1000, abs(set_by))
         self._report.working = Promises(events).read(self._history)
-        self._report.clock_set_s = self._wall_clock.set_by_s()
-        if self._report.clock_set_s:  # instants are told by the wall clock, and measured by the other one
-            self._report.working.early.clear()
         events = Events(self._seeks, (), self._downs)
         self._report.moved = Promises(events).read([*published, *self._moved_history])
 
@@ -215,7 +213,7 @@ def as_text(report: SoakReport) -> str:
         lines += [f'  {group + ": " + name.replace("_", " "):<36} {number:>10,}' for name, number in rows.items()]
     lines += ['how late records came that were released until an instant:', histogram(report.working.lateness)]
     if report.clock_set_s:
-        lines.append(f'the wall clock was set by {report.clock_set_s:+.3f} s meanwhile: early and late say nothing')
+        lines.append(f'the wall clock was set by {report.clock_set_s:+.3f} s meanwhile, which is not in these')
     for group, found in ((GROUP, report.working), (MOVED_GROUP, report.moved)):
         lines += [f'NOT RIGHT: {group}: {kind}: records {records}' for kind, records in found.wrong().items()]
     lines += [f'NOT RIGHT: nothing went on in the end: {where}' for where in report.stalled]
