@@ -25,29 +25,33 @@ class _Step:
 class Steps:
     """In order."""
 
-    __slots__ = ('_steps',)
+    __slots__ = ('_steps', '_untold')
 
     def __init__(self) -> None:
         self._steps: list[_Step] = []
+        self._untold = 0  # so many of the last ones are still to be told
 
     def add(self, event: ClockStepped) -> bytes:
         """It has happened. Returns its entry."""
         self._steps.append(_Step(event))
+        self._untold += 1
         while len(self._steps) > MOST and self._steps[0].position is not None:
             del self._steps[0]
         return _entry(event)
 
     def told(self, position: int) -> None:
         """The batch at `position` tells of all that were still to be told."""
-        for step in self._steps:
-            if step.position is None:
+        if self._untold:  # hardly ever, and this is asked with each batch
+            for step in self._steps[-self._untold :]:
                 step.position = position
+            self._untold = 0
 
     def lost(self, position: int) -> None:
         """There is no batch at `position`."""
         for step in self._steps:
             if step.position == position:
                 step.position = None
+                self._untold += 1
 
     def to_tell(self) -> list[bytes]:
         """The entries of those that are still to be told."""
