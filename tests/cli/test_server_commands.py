@@ -345,16 +345,21 @@ def test_a_long_publish_tells_how_far_it_is(shared: Shared, name: str) -> None:
     'words', ['topic describe', 'topic config', 'publish', 'subscribe g', 'group status', 'waiting now', 'group delete']
 )
 def test_names_are_completed(shared: Shared, name: str, words: str) -> None:
-    """By the server in the environment; without one nothing is said."""
+    """By the server that is named before, else by that in the environment; without one nothing is said."""
     acklog('topic', 'create', name, bootstrap=shared.address)
     acklog('publish', name, stdin='x', bootstrap=shared.address)
     acklog('subscribe', name, name, '--max', '1', bootstrap=shared.address)
-    line = f'acklog {words} {name[:-1]}'
-    for bootstrap, offered in ((shared.address, f'plain,{name}\n'), ('127.0.0.1:1', '\n')):
+    line, found = f'acklog {words} {name[:-1]}', f'plain,{name}\n'
+    before = line.replace('acklog', f'acklog -b {shared.address}')
+    for typed, bootstrap, offered in (
+        (line, shared.address, found),
+        (line, '127.0.0.1:1', '\n'),
+        (before, '127.0.0.1:1', found),
+    ):
         done = subprocess.run(
             command(),
             env=environment(bootstrap)
-            | {'_ACKLOG_COMPLETE': 'bash_complete', 'COMP_WORDS': line, 'COMP_CWORD': str(len(line.split()) - 1)},
+            | {'_ACKLOG_COMPLETE': 'bash_complete', 'COMP_WORDS': typed, 'COMP_CWORD': str(len(typed.split()) - 1)},
             capture_output=True,
             text=True,
             timeout=30,

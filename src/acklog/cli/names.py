@@ -10,6 +10,7 @@ import os
 
 import click
 
+from acklog.cli.options import own_or_root
 from acklog.errors import AcklogError
 
 PATIENCE_S = 2.0  # somebody waits with a finger on Tab
@@ -26,8 +27,9 @@ def groups(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[
 
 
 def _found(ctx: click.Context, incomplete: str, *, groups: bool) -> list[str]:
-    given = ctx.params.get('bootstrap'), ctx.find_root().params.get('bootstrap'), os.environ.get('ACKLOG_BOOTSTRAP')
-    bootstrap = next((each for each in given if each), '127.0.0.1:9092')
+    own = ctx.params.get('bootstrap') or os.environ.get('ACKLOG_BOOTSTRAP') or '127.0.0.1:9092'
+    with ctx:
+        bootstrap = own_or_root('bootstrap', own)
     try:
         names = asyncio.run(asyncio.wait_for(_names(bootstrap, groups=groups), PATIENCE_S))
     except (AcklogError, OSError, TimeoutError, ValueError):
