@@ -13,6 +13,7 @@ from tests.broker.groups_world import START, World, settled
 
 from acklog.broker.apis.fetch import API as FETCH
 from acklog.broker.broker import JOURNAL
+from acklog.broker.deliveries.delivery import ShareDelivery
 from acklog.broker.eager import turn
 from acklog.broker.journal import format as journal_format
 from acklog.broker.journal import journal as journal_module
@@ -49,11 +50,27 @@ async def begun(world: World, records: int, **configs: str) -> bytes:
     return topic
 
 
-def release(world: World, topic: bytes, *acks: tuple[int, int | None, int | None]) -> None:
-    """(offset, instant, delay), by member a."""
+def delivery_of(world: World, topic: bytes) -> ShareDelivery:
     delivery = world.broker.deliveries.find(world.catalog.groups['g'], topic, 0)
     assert delivery is not None
-    delivery.acknowledge('a', [(offset, offset, bytes([RELEASE]), at, after, None) for offset, at, after in acks])
+    return delivery
+
+
+def lasts(world: World, topic: bytes, by: int, passed_ms: int, left_ms: int, *fates: str) -> None:
+    """What ends with another fate of the first record does so when `left_ms` have passed after the clock was set."""
+    world.pass_time(passed_ms)
+    world.set_clock(by)
+    world.pass_time(left_ms - 1)
+    assert world.fate(topic, 0) == fates[0]
+    world.pass_time(1)
+    assert world.fate(topic, 0) == fates[1]
+
+
+def release(world: World, topic: bytes, *acks: tuple[int, int | None, int | None]) -> None:
+    """(offset, instant, delay), by member a."""
+    delivery_of(world, topic).acknowledge(
+        'a', [(offset, offset, bytes([RELEASE]), at, after, None) for offset, at, after in acks]
+    )
 
 
 async def three_batches(world: World) -> bytes:
@@ -69,8 +86,7 @@ async def three_batches(world: World) -> bytes:
 
 def got_ready(world: World, topic: bytes) -> list[bool]:
     """Of which of the three the records can be sent one by one without looking into it first."""
-    delivery = world.broker.deliveries.find(world.catalog.groups['g'], topic, 0)
-    assert delivery is not None
+    delivery = delivery_of(world, topic)
     return [delivery.excerpts.last_of(delivery.key, offset) is not None for offset in (0, 10, 20)]
 
 
@@ -78,12 +94,7 @@ def got_ready(world: World, topic: bytes) -> list[bool]:
 async def test_a_lock_lasts_as_long_as_it_would_have(world: World, by: int) -> None:
     topic = await begun(world, 1)
     await world.take('a', 0, (topic, 0))
-    world.pass_time(10_000)
-    world.set_clock(by)
-    world.pass_time(19_999)
-    assert world.fate(topic, 0) == 'acquired a'
-    world.pass_time(1)
-    assert world.fate(topic, 0) == 'waiting after 1 failure'
+    lasts(world, topic, by, 10_000, 20_000, 'acquired a', 'waiting after 1 failure')
 
 
 @pytest.mark.parametrize('by', STEPS)
@@ -92,12 +103,7 @@ async def test_a_delay_lasts_as_long_as_it_would_have(world: World, by: int, aft
     topic = await begun(world, 1)
     await world.take('a', 0, (topic, 0))
     release(world, topic, (0, None, after))
-    world.pass_time(10_000)
-    world.set_clock(by)
-    world.pass_time(9_999)
-    assert world.fate(topic, 0) == 'waiting after 1 failure'
-    world.pass_time(1)
-    assert world.fate(topic, 0) == 'available after 1 failure'
+    lasts(world, topic, by, 10_000, 10_000, 'waiting after 1 failure', 'available after 1 failure')
 
 
 @pytest.mark.parametrize('by', STEPS)
@@ -220,12 +226,7 @@ async def test_a_silent_member_is_lost_when_it_would_have_been(world: World, by:
     topic = await begun(world, 1, **{'share.record.lock.duration.ms': '60000'})
     await world.beat('a', 0, 't')
     await world.take('a', 0, (topic, 0))
-    world.pass_time(15_000)
-    world.set_clock(by)
-    world.pass_time(29_999)
-    assert world.fate(topic, 0) == 'acquired a'
-    world.pass_time(1)
-    assert world.fate(topic, 0) == 'waiting after 1 failure'
+    lasts(world, topic, by, 15_000, 30_000, 'acquired a', 'waiting after 1 failure')
 
 
 @pytest.mark.parametrize('by', STEPS)
@@ -233,12 +234,7 @@ async def test_a_session_from_before_a_restart_may_be_adopted_as_long(world: Wor
     topic = await begun(world, 1, **{'share.record.lock.duration.ms': '60000'})
     await world.take('a', 0, (topic, 0))
     await world.restart()
-    world.pass_time(15_000)
-    world.set_clock(by)
-    world.pass_time(29_999)
-    assert world.fate(topic, 0) == 'acquired a'
-    world.pass_time(1)
-    assert world.fate(topic, 0) == 'waiting after 1 failure'
+    lasts(world, topic, by, 15_000, 30_000, 'acquired a', 'waiting after 1 failure')
 
 
 @pytest.mark.parametrize('by', STEPS)
@@ -246,12 +242,7 @@ async def test_a_grace_lasts_as_long_as_it_would_have(world: World, by: int) -> 
     topic = await begun(world, 1)
     await world.take('a', 0, (topic, 0), grace=10_000)
     world.close('a-takes')
-    world.pass_time(4_000)
-    world.set_clock(by)
-    world.pass_time(5_999)
-    assert world.fate(topic, 0) == 'acquired a'
-    world.pass_time(1)
-    assert world.fate(topic, 0) == 'waiting after 1 failure'
+    lasts(world, topic, by, 4_000, 6_000, 'acquired a', 'waiting after 1 failure')
 
 
 async def test_a_share_partition_that_begins_anew_gives_no_lock_the_number_of_an_old_one(world: World) -> None:
@@ -259,8 +250,7 @@ async def test_a_share_partition_that_begins_anew_gives_no_lock_the_number_of_an
     topic, numbers = await begun(world, 1), []
     for _ in range(2):
         await world.take('a', 0, (topic, 0))
-        delivery = world.broker.deliveries.find(world.catalog.groups['g'], topic, 0)
-        assert delivery is not None
+        delivery = delivery_of(world, topic)
         numbers.append(delivery.state.status.lock_number)
         await world.broker.deliveries.delete_partition(world.catalog.groups['g'], topic, 0)
         world.set_clock(-HOUR)
@@ -308,8 +298,7 @@ async def test_what_comes_soon_by_the_new_time_is_got_ready(world: World, by: in
     for _ in range(2):
         await partition.append(large, world.now, Durability.WRITTEN)
     await world.take('a', 0, (topic, 0), count=40)
-    delivery = world.broker.deliveries.find(world.catalog.groups['g'], topic, 0)
-    assert delivery is not None
+    delivery = delivery_of(world, topic)
     release(world, topic, (0, None, 100), (20, world.now + by + 200, None) if by > 0 else (20, None, None))
     poll = asyncio.ensure_future(world.take('a', 1, wait=60_000))
     await settled()
@@ -340,16 +329,15 @@ async def test_any_time_and_any_clock(world: World, monkeypatch: pytest.MonkeyPa
     topic = await begun(world, 40, **config | {'share.session.timeout.ms': '60000'})
 
     def records() -> list[object]:
-        delivery = world.broker.deliveries.find(world.catalog.groups['g'], topic, 0)
-        assert delivery is not None and not delivery.fenced
+        delivery = delivery_of(world, topic)
+        assert not delivery.fenced
         record = delivery.state.status.record
         return [(o, e.state, e.due, e.deferred, e.attempts) for o in range(40) if (e := record(o))]
 
     for number in range(30):
         member = f'a{number}'
         taken = await world.take(member, 0, (topic, 0), count=chance.randint(1, 20))
-        delivery = world.broker.deliveries.find(world.catalog.groups['g'], topic, 0)
-        assert delivery is not None
+        delivery = delivery_of(world, topic)
         now = world.now
         for offset in taken:
             at, after = chance.choice(EDGES), chance.choice(EDGES)
@@ -400,8 +388,8 @@ async def test_a_step_that_the_journal_did_not_take_is_said_again(
         world.pass_time(1000)
         await settled()
         await world.restart()
-    delivery = world.broker.deliveries.find(world.catalog.groups['g'], topic, 0)
-    assert delivery is not None and delivery.state.status.record(0).due == due
+    delivery = delivery_of(world, topic)
+    assert delivery.state.status.record(0).due == due
 
 
 @pytest.mark.parametrize('seed', range(12))
@@ -415,8 +403,7 @@ async def test_whatever_becomes_of_the_journal(world: World, monkeypatch: pytest
     await world.take('a', 0, (topic, 0), count=5)
     locked_until, named, delayed = world.now + 10 * HOUR, world.now + 50 * HOUR, world.now + 50 * HOUR
     release(world, topic, (1, named, None), (2, None, delayed - world.now))
-    delivery = world.broker.deliveries.find(world.catalog.groups['g'], topic, 0)
-    assert delivery is not None
+    delivery = delivery_of(world, topic)
     delivery.change(lambda state: state.defer(world.now, 3, named))
     delivery.change(lambda state: state.defer(world.now, 4, -(delayed - world.now)))
     await world.broker.deliveries.journal.written()
@@ -444,8 +431,7 @@ async def test_whatever_becomes_of_the_journal(world: World, monkeypatch: pytest
             await settled()
             await world.restart()
             world.pass_time(0)
-        delivery = world.broker.deliveries.find(world.catalog.groups['g'], topic, 0)
-        assert delivery is not None
+        delivery = delivery_of(world, topic)
         if delivery.fenced:
             continue
         record = delivery.state.status.record

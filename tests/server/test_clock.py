@@ -2,17 +2,16 @@
 
 import asyncio
 import time
-from pathlib import Path
+from uuid import UUID
 
 import pytest
-from tests.server.conftest import address_of
+from tests.server.conftest import Serve, address_of
 from tests.server.raw import Raw
 from tests.server.traffic import SHARE_FETCH, acquired, batch, create, publish, share_fetch
 from tests.server.wall import Wall
 
-from acklog.broker.configs import Settings
 from acklog.server.clock import Clock, LoopTimer, MovableClock
-from acklog.server.run import Server
+from acklog.server.server import Server
 from acklog.wire.acknowledgements import RELEASE
 
 
@@ -204,61 +203,48 @@ async def test_calls_are_made_when_following_the_wall_clock_fails():
     timer.stop()
 
 
+async def released(server: Server, raw: Raw, *times: tuple[int | None, int | None]) -> UUID:
+    """A topic of which group g has handed back a record for each (instant, delay)."""
+    await server.broker.catalog.alter_group_configs('g', lambda _: {'share.auto.offset.reset': 'earliest'})
+    topic = await create(raw, 't')
+    assert [await publish(raw, 't', batch(10)) for _ in times] == [0] * len(times)
+    await raw.call(SHARE_FETCH, 1, share_fetch('g', 'm', 0, topic))
+    delivery = server.broker.deliveries.find(server.broker.catalog.groups['g'], topic.bytes, 0)
+    assert delivery is not None
+    delivery.acknowledge(
+        'm', [(offset, offset, bytes([RELEASE]), at, after, None) for offset, (at, after) in enumerate(times)]
+    )
+    await server.broker.deliveries.journal.written()
+    return topic
+
+
 @pytest.mark.parametrize('behind_ms', [0, 1_000, 3_600_000, 30 * 24 * 3_600_000])
-async def test_a_start_with_the_wall_clock_behind_keeps_nobody_waiting(tmp_path: Path, behind_ms: int) -> None:
+async def test_a_start_with_the_wall_clock_behind_keeps_nobody_waiting(serve: Serve, behind_ms: int) -> None:
     """A record that comes again in half a second does so, whatever the wall clock shows then."""
-    settings = {
-        'data': str(tmp_path / 'data'),
-        'listen': '127.0.0.1:0',
-        'http': 'off',
-        'acklog.disk.reserve.bytes': '0',
-    }
     clock = MovableClock()
     clock.move(behind_ms)
-    for start in range(2):
-        server = await Server.open(Settings(settings), clock=clock if start == 0 else None)
-        raw = await Raw.connect(address_of(server))
-        if start == 0:
-            await server.broker.catalog.alter_group_configs('g', lambda _: {'share.auto.offset.reset': 'earliest'})
-            topic = await create(raw, 't')
-            assert await publish(raw, 't', batch(10)) == 0
-            await raw.call(SHARE_FETCH, 1, share_fetch('g', 'm', 0, topic))
-            delivery = server.broker.deliveries.find(server.broker.catalog.groups['g'], topic.bytes, 0)
-            assert delivery is not None
-            delivery.acknowledge('m', [(0, 0, bytes([RELEASE]), None, 500, None)])
-            await server.broker.deliveries.journal.written()
-        else:
-            begun = time.monotonic()
-            answer = await raw.call(SHARE_FETCH, 1, share_fetch('g', 'n', 0, topic, wait=5000))
-            assert acquired(answer) == [(0, 0, 0)]
-            assert time.monotonic() - begun < 2.5
-            assert abs(server.broker.clock() - time.time() * 1000) < 50
-        raw.close()
-        await server.close()
+    server = await serve(clock=clock)
+    topic = await released(server, await Raw.connect(address_of(server)), (None, 500))
+    Raw.close_all()
+    await server.close()
+    server = await serve()
+    begun = time.monotonic()
+    raw = await Raw.connect(address_of(server))
+    answer = await raw.call(SHARE_FETCH, 1, share_fetch('g', 'n', 0, topic, wait=5000))
+    assert acquired(answer) == [(0, 0, 0)]
+    assert time.monotonic() - begun < 2.5
+    assert abs(server.broker.clock() - time.time() * 1000) < 50
 
 
 @pytest.mark.parametrize(('by', 'first'), [(3_000, 'instant'), (-3_000, 'delay')])
 async def test_while_a_member_waits_the_wall_clock_is_set(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, by: int, first: str
+    serve: Serve, caplog: pytest.LogCaptureFixture, by: int, first: str
 ) -> None:
     """One record comes at an instant, the other after a delay, both four and a half seconds away."""
-    settings = {
-        'data': str(tmp_path / 'data'),
-        'listen': '127.0.0.1:0',
-        'http': 'off',
-        'acklog.disk.reserve.bytes': '0',
-    }
     wall = Wall()
-    server = await Server.open(Settings(settings), clock=Clock(wall))
+    server = await serve(clock=Clock(wall))
     raw = await Raw.connect(address_of(server))
-    await server.broker.catalog.alter_group_configs('g', lambda _: {'share.auto.offset.reset': 'earliest'})
-    topic = await create(raw, 't')
-    assert [await publish(raw, 't', batch(10)) for _ in range(2)] == [0, 0]
-    await raw.call(SHARE_FETCH, 1, share_fetch('g', 'm', 0, topic))
-    delivery = server.broker.deliveries.find(server.broker.catalog.groups['g'], topic.bytes, 0)
-    assert delivery is not None
-    instant, release = server.broker.clock() + 4_500, bytes([RELEASE])
-    delivery.acknowledge('m', [(0, 0, release, instant, None, None), (1, 1, release, None, 4_500, None)])
+    topic = await released(server, raw, (server.broker.clock() + 4_500, None), (None, 4_500))
     wall.ahead_ns = by * 1_000_000
     begun = time.monotonic()
     answer = await raw.call(SHARE_FETCH, 1, share_fetch('g', 'n', 0, topic, wait=10_000))
@@ -268,5 +254,3 @@ async def test_while_a_member_waits_the_wall_clock_is_set(
     assert [record.args[0] for record in caplog.records if 'wall clock' in record.message] == [
         'forward' if by > 0 else 'back'
     ]
-    raw.close()
-    await server.close()

@@ -18,9 +18,7 @@ from collections.abc import Callable
 
 STEP_NS = 2_000_000
 LOOK_MS = 1000
-REST_MS = (
-    500  # between two steps: each concerns everybody, and a clock that is set without end must not be all there is
-)
+REST_MS = 500  # between two steps: a clock that is set without end must not be all that the server does
 UNSURE_NS = 500_000  # the clocks were read so far apart: another look will tell
 
 
