@@ -23,13 +23,18 @@ def values(made: bytes | None) -> list[bytes | None] | None:
 def test_few_records_of_a_batch() -> None:
     made = Excerpts()
     [span] = spans(data := memoryview(batch(50)))
-    assert values(made.of(KEY, span, data, [(50, 50), (60, 62)])) == [b'0', b'10', b'11', b'12']
-    assert made.of(KEY, span, data, [(50, 75)]) is None
+    assert made.of(KEY, span, data, [(50, 75, 1)], 0) is None
+    assert made.find(KEY, 50) is None
+    for ranges in ([(50, 50, 1), (60, 62, 1)], [(7, 9, 1), (40, 50, 2), (60, 62, 1), (150, 150, 1)]):
+        at = len(ranges) // 4
+        assert values(made.of(KEY, span, data, ranges, at)) == [b'0', b'10', b'11', b'12']
+    assert made.find(KEY, 50) is not None
+    assert made.of(KEY, span, data, [(50, 75, 1)], 0) is None
 
 
 def test_compressed_batches_are_sent_whole() -> None:
     [span] = spans(data := memoryview(batch(0, compression='gzip')))
-    assert Excerpts().of(KEY, span, data, [(0, 0)]) is None
+    assert Excerpts().of(KEY, span, data, [(0, 0, 1)], 0) is None
 
 
 def test_batches_are_found_again_until_there_is_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -37,10 +42,10 @@ def test_batches_are_found_again_until_there_is_no_room(monkeypatch: pytest.Monk
     monkeypatch.setattr(excerpts, 'ROOM', 3000)
     for first in (300, 100, 200, 0):
         [span] = spans(data := memoryview(batch(first)))
-        made.of(KEY, span, data, [(first, first)])
+        made.of(KEY, span, data, [(first, first, 1)], 0)
     found = {offset: made.find(KEY, offset) for offset in (0, 99, 100, 250, 399, 400)}
     there = {offset: None if each is None else each[0].first for offset, each in found.items()}
     assert there == {0: 0, 99: 0, 100: None, 250: 200, 399: None, 400: None}
     assert made.find(ShareKey(1, bytes(16), 1), 0) is None
     span, data = found[99] or pytest.fail()
-    assert values(made.of(KEY, span, data, [(99, 99)])) == [b'99']
+    assert values(made.of(KEY, span, data, [(99, 99, 1)], 0)) == [b'99']

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from acklog.errors import CorruptBatch
-from acklog.wire.excerpt import excerpt, starts
+from acklog.wire.excerpt import Divided
 from acklog.wire.record_batch import NewRecord, build, crc_fits, read_header, records, spans
 
 
@@ -19,7 +19,8 @@ def test_it_has_these_records_as_they_were(wanted: list[tuple[int, int]]) -> Non
     before = batch()
     data = memoryview(bytes(13) + before)
     [span] = spans(data, 13)
-    part = excerpt(data, span.position, starts(before, 10), 50, wanted)
+    part = Divided(before, 50, 59).excerpt(data, span.position, [(*each, 1) for each in wanted], 0, 10)
+    assert part is not None
     deltas = [offset - 50 for first, last in wanted for offset in range(first, last + 1)]
     all_records = list(records(before))
     assert list(records(part)) == [all_records[delta] for delta in deltas]
@@ -30,10 +31,25 @@ def test_it_has_these_records_as_they_were(wanted: list[tuple[int, int]]) -> Non
 
 def test_all_of_them_are_the_batch() -> None:
     before = batch()
-    assert excerpt(memoryview(before), 0, starts(before, 10), 50, [(50, 59)]) == before
+    assert Divided(before, 50, 59).excerpt(memoryview(before), 0, [(50, 59, 1)], 0, 10) == before
+
+
+def test_of_ranges_only_what_lies_in_the_batch() -> None:
+    before = batch()
+    divided = Divided(before, 50, 59)
+    ranges = [(10, 20, 1), (48, 50, 2), (55, 55, 1), (59, 61, 3), (70, 80, 1)]
+    single = [(offset, offset, 1) for offset in (50, 55, 59)]
+    assert divided.excerpt(before, 0, ranges, 1, 3) == divided.excerpt(before, 0, single, 0, 3)
+
+
+def test_not_of_more_records_than_it_is_worth() -> None:
+    before = batch()
+    divided = Divided(before, 50, 59)
+    assert divided.excerpt(before, 0, [(51, 52, 1), (54, 54, 1)], 0, 3) is not None
+    assert divided.excerpt(before, 0, [(51, 52, 1), (54, 55, 1)], 0, 3) is None
 
 
 @pytest.mark.parametrize('count', [9, 11, 1000])
 def test_records_that_do_not_fit_their_batch(count: int) -> None:
     with pytest.raises(CorruptBatch):
-        starts(batch(), count)
+        Divided(batch(), 50, 49 + count)

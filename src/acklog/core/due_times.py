@@ -10,8 +10,10 @@ Strategy: three homes, each cheap for what it holds.
 
 All of these are by a scale of their own, which `shift` moves against the caller's; so that costs nothing.
 
-Nothing is ever merged or cascaded, so no call pays for many earlier ones. What leaves before its time (rare: an
-operator, the log's start) is filtered out of the places that hold it, so the first time is always exact.
+Where many runs have something that falls due next, what does within some ms is gathered into one run more, so that not
+all of them are visited at every ms. Nothing else is ever merged or cascaded, so no call pays for many earlier ones.
+What leaves before its time (rare: an operator, the log's start) is filtered out of the places that hold it, so the
+first time is always exact.
 """
 
 from __future__ import annotations
@@ -29,6 +31,8 @@ from acklog.core.timeline import Timeline
 
 GROUP = 24  # from so many offsets on a bitmap is smaller than pairs
 RECENT = 4096  # pairs in the heap before they become a run
+RUNS = 8  # so many runs with something due, and what is due within GATHER_MS is gathered
+GATHER_MS = 16
 
 Dues: TypeAlias = 'int | array[int]'  # one time for all, or one for each, in order of offsets; ms
 
@@ -48,12 +52,11 @@ class Run:
         dues, offsets = zip(*pairs, strict=True)
         return cls(array('q', dues), array('Q', offsets))
 
-    def pop_due(self, now: int) -> array[int]:
-        """Take out the offsets that fall due up to `now`."""
-        stop = bisect_right(self.dues, now, self.position)
-        due = self.offsets[self.position : stop]
-        self.position = stop
-        return due
+    def pop_due(self, now: int) -> tuple[array[int], array[int]]:
+        """Take out what falls due up to `now`: when, and the offsets."""
+        begin = self.position
+        self.position = stop = bisect_right(self.dues, now, begin)
+        return self.dues[begin:stop], self.offsets[begin:stop]
 
     def remove(self, offsets: BitMap64) -> bool:
         """Take out `offsets`; whether any was here, perhaps."""
@@ -148,17 +151,37 @@ class DueTimes:
         runs = self._runs
         if runs and runs[0][0] <= now:
             popped: array[int] = array('Q')
+            visited = 0
             while runs and runs[0][0] <= now:
-                run = runs[0][2]
-                popped += run.pop_due(now)
-                head = run.head()
-                if head is None:
-                    heappop(runs)
-                else:
-                    self._serial += 1
-                    heapreplace(runs, (head, self._serial, run))
+                popped += self._pop_from_first(now)[1]
+                visited += 1
             due |= BitMap64(popped)
+            if visited > RUNS:
+                self._gather(now + GATHER_MS)
         return due
+
+    def _pop_from_first(self, now: int) -> tuple[array[int], array[int]]:
+        """Take out of the run that comes next what falls due up to `now`: when, and the offsets."""
+        runs = self._runs
+        run = runs[0][2]
+        popped = run.pop_due(now)
+        head = run.head()
+        if head is None:
+            heappop(runs)
+        else:
+            self._serial += 1
+            heapreplace(runs, (head, self._serial, run))
+        return popped
+
+    def _gather(self, until: int) -> None:
+        """Make one run of what falls due up to then."""
+        dues, offsets = array('q'), array('Q')
+        while self._runs and self._runs[0][0] <= until and len(dues) < RECENT:
+            some_dues, some_offsets = self._pop_from_first(until)
+            dues += some_dues
+            offsets += some_offsets
+        if dues:
+            self._add_run(Run.of(sorted(zip(dues, offsets, strict=True))))
 
     def due_apart(self, now: int) -> BitMap64:
         """What falls due up to `now`, but for what has its time in common with many. It stays."""

@@ -20,17 +20,60 @@ from acklog.wire.primitives import get_varint
 from acklog.wire.record_batch import HEADER_SIZE
 
 _BEFORE_CRC = struct.Struct('>qiib')  # base offset, length, leader epoch, magic
-_AFTER_CRC_SIZE = 36  # attributes to base sequence, as they are
 _CRC_END = 21
+_COUNT = 57  # where the number of records is
 _BEHIND_LENGTH = 12
 _INT = struct.Struct('>i')
 _HEAD = struct.Struct('>qiibI')  # the same with the CRC
 
+Buffer = bytes | bytearray | memoryview
 
-def starts(batch: bytes | bytearray, count: int) -> array[int]:
-    """Where each of the `count` records of a batch that is not compressed begins, and where the last one ends.
 
-    Raises CorruptBatch."""
+class Divided:
+    """A batch that is not compressed, divided into its `last - first + 1` records. It does not keep their bytes."""
+
+    __slots__ = ('_base', '_count_to_end', '_epoch', '_fixed', '_magic', '_starts', 'first', 'last')
+
+    def __init__(self, batch: bytes | bytearray, first: int, last: int) -> None:
+        """Raises CorruptBatch."""
+        self.first, self.last = first, last
+        self._base, _, self._epoch, self._magic = _BEFORE_CRC.unpack_from(batch)
+        self._fixed = bytes(batch[_CRC_END:_COUNT])  # attributes to base sequence, as they are
+        self._starts = _starts(batch, last - first + 1)
+
+    @property
+    def size(self) -> int:
+        """Bytes of memory, about."""
+        return len(self._starts) * self._starts.itemsize
+
+    def excerpt(
+        self, data: Buffer, begin: int, ranges: Sequence[tuple[int, int, int]], at: int, most: int
+    ) -> bytes | None:
+        """Of the batch at `begin` in `data` the records that `ranges` name, which are (first, last, of no concern), in
+        order, the one at `at` the first that does not end before the batch. None if these are more than `most`."""
+        first, last, starts = self.first, self.last, self._starts
+        count = 0
+        parts: list[Buffer] = [b'']
+        for index in range(at, len(ranges)):
+            one, until, _ = ranges[index]
+            if one > last:
+                break
+            if one < first:
+                one = first
+            if until > last:
+                until = last
+            count += until - one + 1
+            if count > most:
+                return None
+            parts.append(data[begin + starts[one - first] : begin + starts[until - first + 1]])
+        parts[0] = self._fixed + _INT.pack(count)
+        body = b''.join(parts)
+        length = _CRC_END - _BEHIND_LENGTH + len(body)
+        return _HEAD.pack(self._base, length, self._epoch, self._magic, _crc32c.crc32c(body)) + body
+
+
+def _starts(batch: bytes | bytearray, count: int) -> array[int]:
+    """Where each of the `count` records of a batch begins, and where the last one ends. Raises CorruptBatch."""
     position, end = HEADER_SIZE, len(batch)
     found = array('I', [position])
     append = found.append
@@ -50,19 +93,3 @@ def starts(batch: bytes | bytearray, count: int) -> array[int]:
     if position != end:
         raise CorruptBatch(f'the records of a batch of {end} bytes do not end with it')
     return found
-
-
-def excerpt(
-    data: bytes | memoryview, begin: int, places: array[int], first: int, wanted: Sequence[tuple[int, int]]
-) -> bytes:
-    """The records `wanted` (ranges of offsets, in order) of the batch at `begin` in `data` that begins with offset
-    `first`, and whose `starts` are `places`."""
-    count = 0
-    parts: list[bytes | memoryview] = [b'']
-    for one, last in wanted:
-        count += last - one + 1
-        parts.append(data[begin + places[one - first] : begin + places[last - first + 1]])
-    parts[0] = bytes(data[begin + _CRC_END : begin + _CRC_END + _AFTER_CRC_SIZE]) + _INT.pack(count)
-    body = b''.join(parts)
-    base, _, epoch, magic = _BEFORE_CRC.unpack_from(data, begin)
-    return _HEAD.pack(base, _CRC_END - _BEHIND_LENGTH + len(body), epoch, magic, _crc32c.crc32c(body)) + body

@@ -8,15 +8,19 @@ not be read again while it is kept for those.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from acklog.broker.deliveries.excerpts import SMALL, excerpt_size
-from acklog.core import offsets
+from acklog.core.offsets import ranges as ranges_of
 from acklog.errors import Damaged
 from acklog.wire.record_batch import Span, spans
 
 if TYPE_CHECKING:
+    from pyroaring import BitMap64
+
     from acklog.broker.deliveries.delivery import ShareDelivery
     from acklog.core.share_partition import Reservation
 
@@ -42,59 +46,106 @@ async def read(delivery: ShareDelivery, reservation: Reservation, max_bytes: int
     Of a batch that an excerpt will be made of only this counts. But a batch of which one has never been made costs much
     more than its excerpt, and somebody else waits meanwhile: of these there are `FRESH` bytes in one go.
     """
-    pieces: list[Piece] = []
-    left, fresh = max_bytes, FRESH
-    log = delivery.partition.log
-    for first, stop in _stretches(reservation, delivery.log_end):
-        position = max(first, pieces[-1].span.last + 1) if pieces else first
-        while position < stop:
-            if (left <= 0 or fresh <= 0) and pieces:
-                return pieces
-            kept = None if reservation.tail == first else delivery.excerpts.find(delivery.key, position)
-            if kept is not None and position >= log.start:
-                pieces.append(Piece(*kept))
-                position = kept[0].last + 1
-                left -= _sent(kept[0], reservation)
-                continue
-            try:
-                found = await log.read(position, max(left, 1), up_to=stop)
-            except Damaged:
-                if pieces:  # what lies before it can be had
-                    return pieces
-                raise
-            if not found.data:
+    log, reading = delivery.partition.log, _Reading(delivery, reservation, max_bytes)
+    pieces = reading.pieces
+    while reading.goes_on:
+        reading.add_kept(log.start)
+        stretch = reading.next_stretch()
+        if stretch is None or not reading.goes_on:
+            break
+        first, stop = stretch
+        try:
+            found = await log.read(first, max(reading.left, 1), up_to=stop)
+        except Damaged:
+            if pieces:  # what lies before it can be had
                 break
-            view = memoryview(found.data)
-            for span in spans(view):
-                pieces.append(Piece(span, view))
-                size = _sent(span, reservation)
-                if size == span.size or delivery.excerpts.last_of(delivery.key, span.first) is not None:
-                    left -= span.size  # an excerpt of what is too large to be kept costs as much, here at least
-                else:
-                    left -= size
-                    fresh -= span.size
-            position = pieces[-1].span.last + 1
+            raise
+        if found.data:
+            reading.add(memoryview(found.data))
+        elif not reading.pass_over(stop):
+            break
     return pieces
 
 
-def _sent(span: Span, reservation: Reservation) -> int:
-    """How many bytes of the batch are sent, about, if what is reserved is taken."""
-    if reservation.tail is not None and span.last >= reservation.tail:
-        return span.size
-    return excerpt_size(span, reservation.offsets.range_cardinality(span.first, span.last + 1))
+class _Reading:
+    """What has been read of what is reserved. `left`: bytes that may still be sent."""
+
+    __slots__ = ('_at', '_count', '_delivery', '_fresh', '_reservation', '_stretches', 'left', 'pieces')
+
+    def __init__(self, delivery: ShareDelivery, reservation: Reservation, max_bytes: int) -> None:
+        self._delivery, self._reservation = delivery, reservation
+        self._at, self._count = 0, len(reservation.offsets)  # so many of the offsets are done with
+        self._stretches: list[tuple[int, int]] = []
+        self._fresh = FRESH
+        self.left = max_bytes
+        self.pieces: list[Piece] = []
+
+    @property
+    def goes_on(self) -> bool:
+        return not self.pieces or (self.left > 0 and self._fresh > 0)
+
+    def add_kept(self, log_start: int) -> None:
+        """The batches that come next, as long as they are kept for excerpts."""
+        offsets, pieces, key = self._reservation.offsets, self.pieces, self._delivery.key
+        find = self._delivery.excerpts.find
+        while self._at < self._count and (self.left > 0 or not pieces):
+            first = offsets[self._at]
+            kept = find(key, first)
+            if kept is None or first < log_start:
+                break
+            pieces.append(Piece(*kept))
+            self.left -= self._sent(kept[0])
+            self._at = offsets.rank(kept[0].last)
+
+    def next_stretch(self) -> tuple[int, int] | None:
+        """What to read from the log now: from the first offset on, batches that begin below the second."""
+        reservation, pieces = self._reservation, self.pieces
+        if self._at < self._count:
+            first = reservation.offsets[self._at]
+            stretches = self._stretches = self._stretches or _stretches(reservation.offsets)
+            return first, stretches[bisect_right(stretches, first, key=itemgetter(0)) - 1][1]
+        if reservation.tail is None:
+            return None
+        first = max(reservation.tail, pieces[-1].span.last + 1) if pieces else reservation.tail
+        stop = min(self._delivery.log_end, reservation.tail + reservation.count - self._count)
+        return (first, stop) if first < stop else None
+
+    def add(self, data: memoryview) -> None:
+        """Batches out of the log."""
+        delivery = self._delivery
+        for span in spans(data):
+            self.pieces.append(Piece(span, data))
+            size = self._sent(span)
+            if size == span.size or delivery.excerpts.last_of(delivery.key, span.first) is not None:
+                self.left -= span.size  # an excerpt of what is too large to be kept costs as much, here at least
+            else:
+                self.left -= size
+                self._fresh -= span.size
+        self._at = self._reservation.offsets.rank(self.pieces[-1].span.last)
+
+    def pass_over(self, stop: int) -> bool:
+        """What lies below `stop` is not to be had. False if nothing is left."""
+        if self._at == self._count:
+            return False
+        self._at = self._reservation.offsets.rank(stop - 1)
+        return True
+
+    def _sent(self, span: Span) -> int:
+        """How many bytes of the batch are sent, about, if what is reserved is taken."""
+        reservation = self._reservation
+        if reservation.tail is not None and span.last >= reservation.tail:
+            return span.size
+        return excerpt_size(span, reservation.offsets.range_cardinality(span.first, span.last + 1))
 
 
-def _stretches(reservation: Reservation, log_end: int) -> list[tuple[int, int]]:
-    """The stretches [first, stop) that hold what is reserved. Small gaps are read with them: a read costs more."""
+def _stretches(wanted: BitMap64) -> list[tuple[int, int]]:
+    """The stretches [first, stop) that hold what is wanted. Small gaps are read with them: a read costs more."""
     stretches: list[tuple[int, int]] = []
-    for first, last in offsets.ranges(reservation.offsets):
+    for first, last in ranges_of(wanted):
         if stretches and first - stretches[-1][1] <= SMALL_GAP:
             stretches[-1] = (stretches[-1][0], last + 1)
         else:
             stretches.append((first, last + 1))
-    if reservation.tail is not None:
-        missing = reservation.count - len(reservation.offsets)
-        stretches.append((reservation.tail, min(log_end, reservation.tail + missing)))
     return stretches
 
 
@@ -118,7 +169,7 @@ def buffers(delivery: ShareDelivery, pieces: Sequence[Piece], ranges: Sequence[t
             continue
         part = None
         if (one > first or until < last) and size > SMALL:
-            part = excerpt_of(key, span, data, _within(ranges, at, first, last))
+            part = excerpt_of(key, span, data, ranges, at)
         if part is None and run is not None and run[0] is data and run[2] == position:
             run = data, run[1], position + size
             continue
@@ -129,16 +180,4 @@ def buffers(delivery: ShareDelivery, pieces: Sequence[Piece], ranges: Sequence[t
             found.append(part)
     if run is not None:
         found.append(run[0][run[1] : run[2]])
-    return found
-
-
-def _within(ranges: Sequence[tuple[int, int, int]], at: int, first: int, last: int) -> list[tuple[int, int]]:
-    """What of the ranges from the one at `at` on, which ends in `first..last` or behind, lies in there."""
-    one, until, _ = ranges[at]
-    if until >= last or at + 1 == len(ranges) or ranges[at + 1][0] > last:  # as mostly where there are few
-        return [(max(one, first), min(until, last))]
-    found = []
-    while at < len(ranges) and ranges[at][0] <= last:
-        found.append((max(ranges[at][0], first), min(ranges[at][1], last)))
-        at += 1
     return found

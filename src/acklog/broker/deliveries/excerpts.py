@@ -11,14 +11,13 @@ megabytes, of all partitions together; what is in a log never changes, so nothin
 
 from __future__ import annotations
 
-from array import array
 from bisect import bisect_right, insort
 from collections import OrderedDict
 from collections.abc import Sequence
 
 from acklog.broker.journal.format import ShareKey
 from acklog.errors import CorruptBatch
-from acklog.wire.excerpt import excerpt, starts
+from acklog.wire.excerpt import Divided
 from acklog.wire.record_batch import COMPRESSION_MASK, Span
 
 SMALL = 512  # bytes; a batch up to that is sent whole
@@ -36,19 +35,20 @@ def excerpt_size(span: Span, wanted: int) -> int:
 
 
 class Kept:
-    """A batch, and where its records begin. `span` is within `data`; no `data`: it was too large to be kept."""
+    """A batch and its records. `span` is within `data`; no `data`: it was too large to be kept."""
 
-    __slots__ = ('batch', 'data', 'places', 'size', 'span')
+    __slots__ = ('batch', 'data', 'divided', 'most', 'size', 'span')
 
     def __init__(self, span: Span, data: memoryview) -> None:
         """Raises CorruptBatch."""
         batch = bytes(data[span.position : span.position + span.size])
         keep = span.size < LARGE
         self.span = Span(span.first, span.last, 0, span.size, span.attributes)
-        self.places: array[int] = starts(batch, span.last - span.first + 1)
+        self.divided = Divided(batch, span.first, span.last)
+        self.most = (span.last - span.first + 1) // PART  # records of an excerpt
         self.batch = batch if keep else b''
         self.data = memoryview(batch) if keep else None
-        self.size = len(self.places) * self.places.itemsize + (span.size if keep else 0)
+        self.size = self.divided.size + (span.size if keep else 0)
 
 
 class Excerpts:
@@ -81,21 +81,24 @@ class Excerpts:
         kept = self._kept[key.topic, key.partition, bases[at]]
         return None if kept.span.last < offset else kept
 
-    def of(self, key: ShareKey, span: Span, data: memoryview, wanted: Sequence[tuple[int, int]]) -> bytes | None:
-        """The records `wanted` (ranges of offsets within the batch, in order); None where the whole batch should be
-        sent."""
-        if excerpt_size(span, sum(b - a + 1 for a, b in wanted)) == span.size:
-            return None
-        first = span.first
-        name = (key.topic, key.partition, first)
+    def of(
+        self, key: ShareKey, span: Span, data: memoryview, ranges: Sequence[tuple[int, int, int]], at: int
+    ) -> bytes | None:
+        """Its records in `ranges` (first, last, deliveries; in order), of which the one at `at` is the first that does
+        not end before the batch. None where the whole batch should be sent."""
+        name = (key.topic, key.partition, span.first)
         kept = self._kept.get(name)
         if kept is not None:
             self._kept.move_to_end(name)
-        elif (kept := self._keep(name, span, data)) is None:
-            return None
+        else:
+            if excerpt_size(span, _number(ranges, at, span.first, span.last)) == span.size:
+                return None
+            kept = self._keep(name, span, data)
+            if kept is None:
+                return None
         if kept.data is None:
-            return excerpt(data, span.position, kept.places, first, wanted)
-        return excerpt(kept.batch, 0, kept.places, first, wanted)  # cut out of bytes twice as fast as out of a view
+            return kept.divided.excerpt(data, span.position, ranges, at, kept.most)
+        return kept.divided.excerpt(kept.batch, 0, ranges, at, kept.most)  # twice as fast as out of a view
 
     def get_ready(self, key: ShareKey, span: Span, data: memoryview) -> None:
         """Excerpts of this batch will be needed, if any can be made."""
@@ -122,3 +125,12 @@ class Excerpts:
         del bases[bisect_right(bases, name[2]) - 1]
         if not bases:
             del self._bases[name[:2]]
+
+
+def _number(ranges: Sequence[tuple[int, int, int]], at: int, first: int, last: int) -> int:
+    """How many offsets of the ranges from the one at `at` on are in first..last."""
+    number = 0
+    while at < len(ranges) and ranges[at][0] <= last:
+        number += min(ranges[at][1], last) - max(ranges[at][0], first) + 1
+        at += 1
+    return number
