@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import AsyncIterator, Callable
 from uuid import UUID
 
 import pytest
@@ -13,6 +14,21 @@ from tests.server.wall import Wall
 from acklog.server.clock import Clock, LoopTimer, MovableClock
 from acklog.server.server import Server
 from acklog.wire.acknowledgements import RELEASE
+
+TimerOf = Callable[[Clock], LoopTimer]
+
+
+@pytest.fixture
+async def timer_of() -> AsyncIterator[TimerOf]:
+    timers: list[LoopTimer] = []
+
+    def make(clock: Clock) -> LoopTimer:
+        timers.append(LoopTimer(clock, asyncio.get_running_loop()))
+        return timers[-1]
+
+    yield make
+    for timer in timers:
+        timer.stop()
 
 
 def test_shows_wall_time_in_milliseconds():
@@ -49,9 +65,9 @@ def test_is_never_below_what_was_journalled():
     assert later <= clock()
 
 
-async def test_calls_in_the_order_of_times_never_early():
+async def test_calls_in_the_order_of_times_never_early(timer_of: TimerOf):
     clock = Clock()
-    timer = LoopTimer(clock, asyncio.get_running_loop())
+    timer = timer_of(clock)
     calls, begin = [], clock()
     for ms in (30, 10, 20, 0, -5):
         timer.at(begin + ms, lambda ms=ms: calls.append((ms, clock() - begin)))
@@ -60,9 +76,9 @@ async def test_calls_in_the_order_of_times_never_early():
     assert all(came >= ms for ms, came in calls)
 
 
-async def test_a_cancelled_call_does_not_come():
+async def test_a_cancelled_call_does_not_come(timer_of: TimerOf):
     clock = Clock()
-    timer = LoopTimer(clock, asyncio.get_running_loop())
+    timer = timer_of(clock)
     calls = []
     first = timer.at(clock() + 5, lambda: calls.append('first'))
     timer.at(clock() + 10, lambda: calls.append('second'))
@@ -71,9 +87,9 @@ async def test_a_cancelled_call_does_not_come():
     assert calls == ['second']
 
 
-async def test_a_call_may_ask_for_another():
+async def test_a_call_may_ask_for_another(timer_of: TimerOf):
     clock = Clock()
-    timer = LoopTimer(clock, asyncio.get_running_loop())
+    timer = timer_of(clock)
     calls = []
 
     def again():
@@ -87,9 +103,9 @@ async def test_a_call_may_ask_for_another():
     assert calls[2] - calls[0] >= 4
 
 
-async def test_stop_forgets_all_calls():
+async def test_stop_forgets_all_calls(timer_of: TimerOf):
     clock = Clock()
-    timer = LoopTimer(clock, asyncio.get_running_loop())
+    timer = timer_of(clock)
     calls = []
     timer.at(clock() + 5, lambda: calls.append(1))
     timer.stop()
@@ -97,22 +113,21 @@ async def test_stop_forgets_all_calls():
     assert calls == []
 
 
-async def test_a_call_that_asks_for_a_late_one_does_not_delay_those_between():
+async def test_a_call_that_asks_for_a_late_one_does_not_delay_those_between(timer_of: TimerOf):
     clock = Clock()
-    timer = LoopTimer(clock, asyncio.get_running_loop())
+    timer = timer_of(clock)
     calls, begin = [], clock()
     timer.at(begin + 5, lambda: timer.at(begin + 10_000, lambda: calls.append('late')))
     timer.at(begin + 10, lambda: calls.append('between'))
     await asyncio.sleep(0.04)
     assert calls == ['between']
-    timer.stop()
 
 
 @pytest.mark.parametrize('by', [2_600, 3_600_000, -2_600, -3_600_000])
-async def test_calls_come_as_far_from_then_as_asked_for_when_the_wall_clock_is_set(by: int):
+async def test_calls_come_as_far_from_then_as_asked_for_when_the_wall_clock_is_set(by: int, timer_of: TimerOf):
     wall = Wall()
     clock = Clock(wall)
-    timer = LoopTimer(clock, asyncio.get_running_loop())
+    timer = timer_of(clock)
     calls, told, begun = [], [], time.monotonic()
 
     def stepped(ms: int) -> None:
@@ -128,10 +143,9 @@ async def test_calls_come_as_far_from_then_as_asked_for_when_the_wall_clock_is_s
     await asyncio.sleep(1.5)
     assert [abs(ms - by) <= 1 for ms in told] == [True]
     assert [-0.01 < at - least < 0.2 for least, at in zip([1.2, 1.3], calls, strict=True)] == [True, True]
-    timer.stop()
 
 
-async def test_a_wall_clock_that_is_never_right_is_followed_twice_a_second():
+async def test_a_wall_clock_that_is_never_right_is_followed_twice_a_second(timer_of: TimerOf):
     flap = [0]
 
     def wall() -> int:
@@ -139,7 +153,7 @@ async def test_a_wall_clock_that_is_never_right_is_followed_twice_a_second():
         return time.time_ns() + (50_000_000 if flap[0] % 2 else -50_000_000)
 
     clock = Clock(wall)
-    timer = LoopTimer(clock, asyncio.get_running_loop())
+    timer = timer_of(clock)
     told, calls = [], []
 
     def stepped(ms: int) -> None:
@@ -155,13 +169,12 @@ async def test_a_wall_clock_that_is_never_right_is_followed_twice_a_second():
     await asyncio.sleep(1.3)
     assert 2 <= len(told) <= 3
     assert len(calls) > 100
-    timer.stop()
 
 
-async def test_setting_it_twice_is_seen_within_a_second():
+async def test_setting_it_twice_is_seen_within_a_second(timer_of: TimerOf):
     wall, seen = Wall(), asyncio.Event()
     clock = Clock(wall)
-    timer = LoopTimer(clock, asyncio.get_running_loop())
+    timer = timer_of(clock)
 
     def stepped(ms: int) -> None:
         clock.step(ms)
@@ -176,16 +189,15 @@ async def test_setting_it_twice_is_seen_within_a_second():
     wall.ahead_ns = 0
     await asyncio.wait_for(seen.wait(), 1.2)
     assert clock.astray() == 0
-    timer.stop()
 
 
-async def test_calls_are_made_when_following_the_wall_clock_fails():
+async def test_calls_are_made_when_following_the_wall_clock_fails(timer_of: TimerOf):
     """That is a bug, which the loop tells of; it is tried again, but neither all the time nor instead of the calls."""
     wall, complaints = Wall(), []
     clock = Clock(wall)
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda _, context: complaints.append(context['exception']))
-    timer = LoopTimer(clock, loop)
+    timer = timer_of(clock)
     tries, calls, begun = [], [], time.process_time()
 
     def stepped(ms: int) -> None:
@@ -200,7 +212,6 @@ async def test_calls_are_made_when_following_the_wall_clock_fails():
     assert calls == list(range(10, 1_000, 10))
     assert 2 <= len(tries) == len(complaints) <= 3
     assert time.process_time() - begun < 0.3
-    timer.stop()
 
 
 async def released(server: Server, raw: Raw, *times: tuple[int | None, int | None]) -> UUID:

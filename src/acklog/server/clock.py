@@ -2,7 +2,7 @@
 
 The clock is wall time at start plus monotonic time since. When the wall clock is set, this one is too, in one step that
 everybody who goes by it is told of (rule 11 of docs/design.md): the timer looks before it makes calls, and every
-second. The timer is one heap of calls and one call of the event loop at the earliest of them.
+second. The timer is one heap of calls and one alarm (see `alarm`) at the earliest of them.
 
 What counts as a step is where the two clocks differ by `STEP_NS` or more. (An NTP daemon that slews the wall clock
 slews Linux's monotonic one with it, so that such differences do not add up.) While the machine is suspended Linux's
@@ -15,6 +15,8 @@ import asyncio
 import heapq
 import time
 from collections.abc import Callable
+
+from acklog.server.alarm import open_alarm
 
 STEP_NS = 2_000_000
 LOOK_MS = 1000
@@ -107,7 +109,8 @@ class LoopTimer:
         self._heap: list[Call] = []
         self._order = 0
         self._cancelled = 0  # of those in the heap, at most
-        self._armed: tuple[int, asyncio.TimerHandle] | None = None
+        self._alarm = open_alarm(loop, self._run)
+        self._armed: int | None = None  # for when the alarm is set
         self._running = False  # calls are being made; the next time is looked for after them
         self._on_step: Callable[[int], None] | None = None
         self._rests_until = 0.0  # of the loop's time
@@ -117,7 +120,7 @@ class LoopTimer:
         self._order += 1
         call = Call(when, self._order, callback, self)
         heapq.heappush(self._heap, call)
-        if not self._running and (self._armed is None or when < self._armed[0]):
+        if not self._running and (self._armed is None or when < self._armed):
             self._arm(when)
         return call
 
@@ -142,7 +145,7 @@ class LoopTimer:
         for call in self._heap:
             call.when += by
         if self._armed is not None:
-            self._armed = (self._armed[0] + by, self._armed[1])
+            self._armed += by
 
     def cancelled(self) -> None:
         """One of the calls in the heap is not to be made any more."""
@@ -158,22 +161,18 @@ class LoopTimer:
 
     def moved(self) -> None:
         """The clock was moved: make the calls that are due now."""
-        if self._armed is not None:
-            self._armed[1].cancel()
+        self._alarm.clear()
         self._run()
 
     def stop(self) -> None:
         """No more calls."""
         self._heap.clear()
-        if self._armed is not None:
-            self._armed[1].cancel()
-            self._armed = None
+        self._armed = None
+        self._alarm.close()
 
     def _arm(self, when: int) -> None:
-        if self._armed is not None:
-            self._armed[1].cancel()
-        handle = self._loop.call_at(self._loop.time() + max(0.0, self.clock.seconds_until(when)), self._run)
-        self._armed = (when, handle)
+        self._armed = when
+        self._alarm.set(self.clock.seconds_until(when))
 
     def _run(self) -> None:
         self._armed, self._running = None, True
