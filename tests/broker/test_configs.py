@@ -9,6 +9,7 @@ import pytest
 from acklog.broker.catalog.catalog import Group, Topic, new_id
 from acklog.broker.configs import BROKER, GROUP, TOPIC, Settings, Source, Table, log_config, text_of
 from acklog.broker.configs.checks import duration_ms
+from acklog.broker.configs.values import Readable
 from acklog.broker.configs.reference import reference
 from acklog.errors import ConfigError
 from acklog.log.seam import LogConfig
@@ -124,6 +125,22 @@ def test_a_value_comes_from_the_most_particular_place() -> None:
         ('log.retention.ms', '1', Source.STATIC_BROKER),
         ('log.retention.ms', '604800000', Source.DEFAULT),
     ]
+
+
+def test_what_is_derived_follows_each_change() -> None:
+    settings, asked = Settings(), []
+    orders = topic(settings)
+
+    def retention(configs: Readable) -> int:
+        asked.append(configs)
+        return configs.integer('retention.ms')
+
+    assert [orders.derived(retention) for _ in range(2)] == [7 * 24 * 3_600_000] * 2
+    settings.replace_dynamic({'': {'log.retention.ms': '2'}})
+    assert [orders.derived(retention) for _ in range(2)] == [2, 2]
+    orders.replace_configs({'retention.ms': '4'})
+    assert [orders.derived(retention) for _ in range(2)] == [4, 4]
+    assert asked == [orders] * 3
 
 
 def test_a_group_follows_its_defaults() -> None:

@@ -87,7 +87,7 @@ class Appender:
     # --- a turn of appends
 
     def add(
-        self, batches: Buffer, now: int, synced: bool, placed: Callable[[int], None] | None = None
+        self, batches: Buffer, now: int, synced: bool, placed: Callable[[int], None] | None, at_once: bool
     ) -> Promise[Appended]:
         """See `Log.append`; the future has its result when the bytes are as durable as asked."""
         if self.closed or self.store.sync_failed or self.store.shared.reserve.short:
@@ -111,13 +111,12 @@ class Appender:
         self.latest = now
         self._buffers.append(batches)
         self._waiting.append((future, result, synced))
-        if not self._scheduled:
-            self._schedule()
+        if at_once:
+            self.write_out()
+        elif not self._scheduled:
+            self._scheduled = True
+            self._loop.call_soon(self._turn)
         return future
-
-    def _schedule(self) -> None:
-        self._scheduled = True
-        self._loop.call_soon(self._turn)
 
     def _check(self, now: int) -> None:
         self.check_open()

@@ -101,10 +101,7 @@ class LocalLog:
     ) -> Appended:
         appender = self._appender
         quiet = now != appender.latest  # nobody to wait for, it seems: the rest of the turn is not worth a turn's time
-        future = appender.add(batches, now, durability is Durability.SYNCED, placed)
-        if at_once or quiet:
-            appender.write_out()
-        return await future
+        return await appender.add(batches, now, durability is Durability.SYNCED, placed, at_once or quiet)
 
     async def read(self, offset: int, max_bytes: int, *, up_to: int | None = None) -> Read:
         self._appender.check_open()

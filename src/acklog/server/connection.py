@@ -247,6 +247,8 @@ class Connection(asyncio.BufferedProtocol):
             return
         paused_writing = self.outgoing.paused
         pause = bool(self._incoming.backlog) or paused_writing
+        if not pause and not self._paused_reading and self._budget.has_room:
+            return
         if not pause and not self._budget.has_room:
             pause = not self._incoming.may_go_on(self._refuse)
         if pause and not self._paused_reading:

@@ -119,14 +119,17 @@ def _decode_one(version: int, body: Buffer) -> Request | None:
             return None
         (index,) = _INT.unpack_from(body, at + 1)
         at += 5
-        size = shift = 0
-        while body[at] > 127:
-            size |= (body[at] & 127) << shift
-            shift += 7
-            at += 1
-        size |= body[at] << shift
+        size, shift = body[at], 0
+        if size > 127:
+            size &= 127
+            while True:
+                at += 1
+                shift += 7
+                size |= (body[at] & 127) << shift
+                if body[at] < 128:
+                    break
         end = at + size
-        if shift > 28 or not size or bytes(body[end : end + 3]) != b'\0\0\0':
+        if shift > 28 or not size or body[end] or body[end + 1] or body[end + 2]:
             return None
     except (IndexError, struct.error, UnicodeDecodeError):
         return None

@@ -111,6 +111,8 @@ class FrameReader:
         """The rest of the chunk; another chunk if that cannot take the unfinished frame."""
         chunk = self._chunk
         arrived = self._fill - self._start
+        if not arrived and chunk is not None and self._fill < len(chunk):  # as mostly
+            return chunk[self._fill :]
         needed = max(arrived + 1, min(self.pending, LARGEST_CHUNK))
         if chunk is None or self._start + needed > len(chunk):
             fresh = memoryview(bytearray(max(self._size, needed)))

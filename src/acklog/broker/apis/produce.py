@@ -13,7 +13,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from acklog.broker.answers import answer_to
 from acklog.broker.api import Api, Caller, Refused
@@ -23,11 +23,11 @@ from acklog.log.seam import Appended, Durability
 from acklog.wire import produce
 from acklog.wire.error_code import ErrorCode
 from acklog.wire.primitives import Buffer
-from acklog.wire.record_batch import Header, check, is_control, is_transactional
+from acklog.wire.record_batch import check, is_transactional
 
 if TYPE_CHECKING:
     from acklog.broker.broker import Broker
-    from acklog.broker.catalog.catalog import Topic
+    from acklog.broker.configs.values import Readable
     from acklog.broker.partition import Partition
 
 BEFORE, AFTER = 'message.timestamp.before.max.ms', 'message.timestamp.after.max.ms'
@@ -38,23 +38,33 @@ _DURABILITY = {0: Durability.WRITTEN, 1: Durability.WRITTEN, -1: Durability.SYNC
 
 async def handle(broker: Broker, caller: Caller, version: int, request: produce.Request) -> produce.Response | None:
     durability = _DURABILITY.get(request.acks)
-    appends = [
-        _append(broker, caller, version, topic, partition, durability)
-        for topic in request.topics
-        for partition in topic.partitions
-    ]
-    one = len(appends) == 1  # by far the most frequent
-    answers = iter([await appends[0]] if one else _raised(await concurrently(appends)))
-    topics = [
-        produce.TopicResponse(topic.name, topic.topic_id, [next(answers) for _ in topic.partitions])
-        for topic in request.topics
-    ]
+    if len(request.topics) == 1 and len(request.topics[0].partitions) == 1:  # by far the most frequent
+        topic = request.topics[0]
+        answer = await _append(broker, caller, version, topic, topic.partitions[0], durability)
+        topics = [produce.TopicResponse(topic.name, topic.topic_id, [answer])]
+    else:
+        topics = await _several(broker, caller, version, request, durability)
     if request.acks != 0:
         return produce.Response(topics, 0)
     for answer in (answer for topic in topics for answer in topic.partitions):
         if answer.error_code != ErrorCode.NONE:
             raise ProtocolError(f'produce with acks=0 failed: {answer.error_message}')
     return None
+
+
+async def _several(
+    broker: Broker, caller: Caller, version: int, request: produce.Request, durability: Durability | None
+) -> list[produce.TopicResponse]:
+    appends = [
+        _append(broker, caller, version, topic, partition, durability)
+        for topic in request.topics
+        for partition in topic.partitions
+    ]
+    answers = iter(_raised(await concurrently(appends)))
+    return [
+        produce.TopicResponse(topic.name, topic.topic_id, [next(answers) for _ in topic.partitions])
+        for topic in request.topics
+    ]
 
 
 def _raised(results: list[produce.PartitionResponse | BaseException]) -> list[produce.PartitionResponse]:
@@ -91,8 +101,9 @@ async def _append(
 
 async def append(broker: Broker, partition: Partition, records: Buffer, durability: Durability) -> Appended:
     """Append batches as a producer made them. Raises Refused, BatchError, ProducerError, LogError."""
-    _check(broker, partition, records)
-    return await partition.append(records, broker.clock(), durability)
+    now = broker.clock()
+    _check(broker.catalog.topics_by_id[partition.topic_id].derived(_Limits.of), records, now)
+    return await partition.append(records, now, durability)
 
 
 def _partition(broker: Broker, caller: Caller, topic: produce.Topic, index: int) -> Partition:
@@ -105,7 +116,7 @@ def _partition(broker: Broker, caller: Caller, topic: produce.Topic, index: int)
         if known is None:
             raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f'there is no topic {topic.name!r}')
     broker.authorize(caller, 'WRITE', 'TOPIC', known.name)
-    partition = broker.partition(known.id.bytes, index)
+    partition = broker.partition(known.id_bytes, index)
     if partition is None:
         raise Refused(
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -114,24 +125,30 @@ def _partition(broker: Broker, caller: Caller, topic: produce.Topic, index: int)
     return partition
 
 
-def _check(broker: Broker, partition: Partition, records: Buffer) -> None:
-    topic = broker.catalog.topics_by_id[partition.topic_id]
-    create_time = topic.text('message.timestamp.type') == 'CreateTime'
-    for header in check(records, topic.integer('max.message.bytes')):
-        if create_time:
-            _check_times(topic, header, broker.clock())
-        if is_control(header.attributes):
-            raise Refused(ErrorCode.INVALID_RECORD, 'control batches are written by the server only')
+class _Limits(NamedTuple):
+    """What a topic's configs ask of published batches."""
+
+    max_bytes: int
+    create_time: bool
+    before_ms: int
+    after_ms: int
+
+    @classmethod
+    def of(cls, topic: Readable) -> _Limits:
+        create_time = topic.text('message.timestamp.type') == 'CreateTime'
+        return cls(topic.integer('max.message.bytes'), create_time, topic.integer(BEFORE), topic.integer(AFTER))
+
+
+def _check(limits: _Limits, records: Buffer, now: int) -> None:
+    for header in check(records, limits.max_bytes):
+        if limits.create_time:
+            first, latest = header.base_timestamp, header.max_timestamp
+            if latest - now > limits.after_ms:
+                raise _invalid_time(latest, now, AFTER)
+            if now - first > limits.before_ms and first != NO_TIMESTAMP:
+                raise _invalid_time(first, now, BEFORE)
         if is_transactional(header.attributes):
             raise Refused(ErrorCode.INVALID_TXN_STATE, 'transactions are not served yet')
-
-
-def _check_times(topic: Topic, header: Header, now: int) -> None:
-    first, latest = header.base_timestamp, header.max_timestamp
-    if latest - now > topic.integer(AFTER):
-        raise _invalid_time(latest, now, AFTER)
-    if now - first > topic.integer(BEFORE) and first != NO_TIMESTAMP:
-        raise _invalid_time(first, now, BEFORE)
 
 
 def _invalid_time(time: int, now: int, config: str) -> Refused:

@@ -10,12 +10,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from acklog.broker.configs.broker_table import BROKER
 from acklog.broker.configs.checks import check_endless
 from acklog.broker.configs.definitions import Table, Value, text_of
 from acklog.errors import ConfigError
+
+T = TypeVar('T')
 
 CLUSTER = ''  # name of the resource that holds the dynamic configs of all nodes
 
@@ -129,17 +131,31 @@ class Configured(Readable):
         self.configs: dict[str, str] = dict(configs)
         self._table, self._settings, self._own = table, settings, own
         self._parsed: dict[str, Value] = {}
+        self._derived: dict[Callable[[Any], Any], Any] = {}
         self._edition = settings.edition
 
     def replace_configs(self, configs: Mapping[str, str]) -> None:
         """Have these configs of its own from now on."""
         self.configs = dict(configs)
+        self._forget()
+
+    def _forget(self) -> None:
         self._parsed.clear()
+        self._derived.clear()
+        self._edition = self._settings.edition
+
+    def derived(self, make: Callable[[Readable], T]) -> T:
+        """What `make` makes of the configs: called only when they have changed since. It must not give None."""
+        if self._edition != self._settings.edition:
+            self._forget()
+        value: T | None = self._derived.get(make)
+        if value is None:
+            value = self._derived[make] = make(self)
+        return value
 
     def config(self, name: str) -> Value:
         if self._edition != self._settings.edition:
-            self._parsed.clear()
-            self._edition = self._settings.edition
+            self._forget()
         value = self._parsed.get(name)
         if value is None:
             value = self._parsed[name] = self._look_up(name)
