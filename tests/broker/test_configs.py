@@ -9,8 +9,8 @@ import pytest
 from acklog.broker.catalog.catalog import Group, Topic, new_id
 from acklog.broker.configs import BROKER, GROUP, TOPIC, Settings, Source, Table, log_config, text_of
 from acklog.broker.configs.checks import duration_ms
-from acklog.broker.configs.values import Readable
 from acklog.broker.configs.reference import reference
+from acklog.broker.configs.values import Readable
 from acklog.errors import ConfigError
 from acklog.log.seam import LogConfig
 
