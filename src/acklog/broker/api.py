@@ -39,6 +39,7 @@ class Caller:
     client_id: str | None = None
     software: str = ''  # name and version, where ApiVersions told
     closed: bool = False
+    alone: bool = False  # nobody has asked for anything right before: nothing is gained by waiting for others
     on_close: dict[Callable[[], None], None] = field(default_factory=dict)  # called once, when the connection is gone
     room: Callable[[], int] = _boundless  # bytes that an answer may have now; 0: its client takes none of the earlier
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any
 
 from acklog.broker.deliveries.waiting import Waiters
 from acklog.errors import Closed
@@ -50,11 +51,11 @@ class Partition:
             if delivery.waiters:
                 delivery.waiters.wake_one(delivery)
 
-    async def append(self, batches: bytes | bytearray | memoryview, now: int, durability: Durability) -> Appended:
+    def append(
+        self, batches: bytes | bytearray | memoryview, now: int, durability: Durability, *, at_once: bool = False
+    ) -> Coroutine[Any, Any, Appended]:
         """See `Log.append`. Raises Refused where the topic's config wants records looked into, and one is not right."""
-        if self.later is not None:
-            return await self.later.append(batches, now, durability)
-        return await self.log.append(batches, now, durability)
+        return (self.log if self.later is None else self.later).append(batches, now, durability, at_once=at_once)
 
     async def truncate_before(self, offset: int) -> int:
         """DeleteRecords: the log begins at `offset` (at most its visible end), whoever is owed what was below. Returns

@@ -186,8 +186,8 @@ def write_all(files: Files, handle: int, buffers: Sequence[Buffer], position: in
     Raises OSError; then a part may have been written.
     """
     for at in range(0, len(buffers), MAX_BUFFERS):
-        part = buffers[at : at + MAX_BUFFERS]
-        expected = sum(map(len, part))
+        part = buffers if len(buffers) <= MAX_BUFFERS else buffers[at : at + MAX_BUFFERS]
+        expected = len(part[0]) if len(part) == 1 else sum(map(len, part))
         written = files.pwritev(handle, part, position)
         position += written
         if written < expected:

@@ -99,9 +99,7 @@ class LocalLog:
         *,
         at_once: bool = False,
     ) -> Appended:
-        appender = self._appender
-        quiet = now != appender.latest  # nobody to wait for, it seems: the rest of the turn is not worth a turn's time
-        return await appender.add(batches, now, durability is Durability.SYNCED, placed, at_once or quiet)
+        return await self._appender.add(batches, now, durability is Durability.SYNCED, placed, at_once)
 
     async def read(self, offset: int, max_bytes: int, *, up_to: int | None = None) -> Read:
         self._appender.check_open()

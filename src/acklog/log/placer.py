@@ -67,7 +67,8 @@ class Placer:
     def begin(self) -> None:
         """A turn begins: `undo` comes back to here."""
         assert self.segment is not None
-        self._undo = self.end, len(self.segment.index or ()), self._indexed, self.max_timestamp
+        index = self.segment.index
+        self._undo = self.end, 0 if index is None else len(index), self._indexed, self.max_timestamp
 
     def undo(self) -> None:
         """Nothing of the turn has happened."""

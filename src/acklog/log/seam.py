@@ -108,10 +108,10 @@ class Log(Protocol):
     ) -> Appended:
         """Append one or more whole, checked batches; returns when they are as durable as asked.
 
-        Several appends of one turn of the loop go out in one write, or with this one `at_once`, for who has gathered a
-        turn itself and waits for no others; appends are stored in the order of the calls. The
-        buffer must stay unchanged until the call returns. A batch of an idempotent producer that is a repeat is not
-        stored again (`duplicate`), and answered when its original is as durable as asked.
+        Several appends of one turn of the loop go out in one write, or with this one `at_once`, for who has nobody to
+        wait for; appends are stored in the order of the calls. The buffer must stay unchanged until the call returns. A
+        batch of an idempotent producer that is a repeat is not stored again (`duplicate`), and answered when its
+        original is as durable as asked.
 
         `placed` is called with the offset of the first record as soon as that is known, before anybody can read it; not
         for a repeat. When the call fails after that, `end` tells whether the records are there: they are if they lie

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 SLICE_S = 0.005  # time after which one connection's requests leave the loop to others
 LAST_WORDS_S = 5.0  # in which a client has to take what was answered before its connection is closed
 FLUSH_AT = 256 * 1024  # bytes of answers that are given to the socket before the next request is started
+ALONE_S = 30e-6  # after whatever arrived before: about twice what a small request takes
 SHOWN_ID = 64  # characters of a client id in a log line
 
 
@@ -103,12 +104,15 @@ class Connection(asyncio.BufferedProtocol):
         return self._incoming.get_buffer()
 
     def buffer_updated(self, nbytes: int) -> None:
-        self.last_used = self._loop.time()
+        listener = self._listener
+        now, before = self._loop.time(), listener.last_arrival
+        self.last_used = listener.last_arrival = now
         try:
             self._incoming.received(nbytes)
         except ProtocolError as error:
             self._refuse(error)
             return
+        self.caller.alone = now - before > ALONE_S and len(self._incoming.backlog) == 1
         if not self._resuming:
             self._resume()
 

@@ -50,6 +50,7 @@ class Listener:
         self.budget = Budget(limits.total_bytes)
         self.unsent = Unsent(limits.total_answer_bytes)
         self.buffers = BufferPool()
+        self.last_arrival = 0.0  # of anything from anybody, by the loop's time
         self.slow_readers: dict[Outgoing, Connection] = {}  # those that have answers to take
         self._dispatch = dispatch
         self._connections: set[Connection] = set()

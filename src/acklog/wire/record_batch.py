@@ -165,8 +165,12 @@ def check(data: Buffer, max_bytes: int) -> list[Header]:
     headers = []
     position, end = 0, len(data)
     while position < end:
-        header = _whole(data, position, end)
+        if end - position < HEADER_SIZE or data[position + _MAGIC_AT] != MAGIC:
+            raise _no_batch(data, position, end)
+        header = Header._make(_HEADER.unpack_from(data, position))
         size = header.length + _BEHIND_LENGTH
+        if not HEADER_SIZE <= size <= end - position:
+            raise CorruptBatch(f'a batch of {size} bytes in {end - position}')
         if size > max_bytes:
             raise BatchTooLarge(f'a batch of {size} bytes, at most {max_bytes} are allowed')
         if header.crc != _crc32c.crc32c(memoryview(data)[position + _ATTRIBUTES_AT : position + size]):
@@ -178,17 +182,14 @@ def check(data: Buffer, max_bytes: int) -> list[Header]:
     return headers
 
 
-def _whole(data: Buffer, position: int, end: int) -> Header:
-    """Header of a batch that is all there and of our format."""
+def _no_batch(data: Buffer, position: int, end: int) -> CorruptBatch | UnsupportedFormat:
+    """What is wrong with what is at `position`: no header of our format."""
     rest = end - position
     if rest > _MAGIC_AT and data[position + _MAGIC_AT] in (0, 1):
-        raise UnsupportedFormat(f'message format v{data[position + _MAGIC_AT]}; v2 is needed (Kafka 0.11 and newer)')
-    header = read_header(data, position)
-    if header.magic != MAGIC:
-        raise CorruptBatch(f'unknown message format {header.magic}')
-    if not HEADER_SIZE - _BEHIND_LENGTH <= header.length <= rest - _BEHIND_LENGTH:
-        raise CorruptBatch(f'a batch of {header.size} bytes in {rest}')
-    return header
+        return UnsupportedFormat(f'message format v{data[position + _MAGIC_AT]}; v2 is needed (Kafka 0.11 and newer)')
+    if rest < HEADER_SIZE:
+        return CorruptBatch(f'{rest} bytes are no batch')
+    return CorruptBatch(f'unknown message format {data[position + _MAGIC_AT]}')
 
 
 def _is_plain(header: Header) -> bool:

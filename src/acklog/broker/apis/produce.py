@@ -13,7 +13,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from acklog.broker.answers import answer_to
 from acklog.broker.api import Api, Caller, Refused
@@ -23,7 +24,7 @@ from acklog.log.seam import Appended, Durability
 from acklog.wire import produce
 from acklog.wire.error_code import ErrorCode
 from acklog.wire.primitives import Buffer
-from acklog.wire.record_batch import check, is_transactional
+from acklog.wire.record_batch import TRANSACTIONAL, check
 
 if TYPE_CHECKING:
     from acklog.broker.broker import Broker
@@ -90,7 +91,7 @@ async def _append(
         partition = _partition(broker, caller, topic, request.index)
         if not request.records:
             raise Refused(ErrorCode.INVALID_RECORD, 'a partition without records')
-        appended = await append(broker, partition, request.records, durability)
+        appended = await append(broker, partition, request.records, durability, at_once=caller.alone)
     except AcklogError as error:
         code, message = answer_to(error)
         return produce.PartitionResponse(request.index, code, -1, -1, -1, message)
@@ -99,11 +100,15 @@ async def _append(
     )
 
 
-async def append(broker: Broker, partition: Partition, records: Buffer, durability: Durability) -> Appended:
-    """Append batches as a producer made them. Raises Refused, BatchError, ProducerError, LogError."""
+def append(
+    broker: Broker, partition: Partition, records: Buffer, durability: Durability, *, at_once: bool = False
+) -> Coroutine[Any, Any, Appended]:
+    """Append batches as a producer made them, in the next write or in one `at_once`. To be awaited soon.
+
+    Raises Refused, BatchError, ProducerError, LogError."""
     now = broker.clock()
     _check(broker.catalog.topics_by_id[partition.topic_id].derived(_Limits.of), records, now)
-    return await partition.append(records, now, durability)
+    return partition.append(records, now, durability, at_once=at_once)
 
 
 def _partition(broker: Broker, caller: Caller, topic: produce.Topic, index: int) -> Partition:
@@ -147,7 +152,7 @@ def _check(limits: _Limits, records: Buffer, now: int) -> None:
                 raise _invalid_time(latest, now, AFTER)
             if now - first > limits.before_ms and first != NO_TIMESTAMP:
                 raise _invalid_time(first, now, BEFORE)
-        if is_transactional(header.attributes):
+        if header.attributes & TRANSACTIONAL:
             raise Refused(ErrorCode.INVALID_TXN_STATE, 'transactions are not served yet')
 
 

@@ -57,13 +57,15 @@ class Later:
 
     # -- publishing ----------------------------------------------------------------------------------------------------
 
-    async def append(self, batches: bytes | bytearray | memoryview, now: int, durability: Durability) -> Appended:
+    async def append(
+        self, batches: bytes | bytearray | memoryview, now: int, durability: Durability, *, at_once: bool = False
+    ) -> Appended:
         """See `Log.append`. Raises Refused (INVALID_RECORD) for a header that names no instant, too."""
         log, schedule = self.partition.log, self.schedule
         while self.enabled != schedule.looking:
             await self._switch()
         if not self.enabled:
-            return await log.append(batches, now, durability)
+            return await log.append(batches, now, durability, at_once=at_once)
         deltas, dues = instants(batches, now)
         self._unsaid += len(batches)
         self._scheduled.looked(self, self._unsaid > CHECKPOINT_BYTES)
@@ -74,7 +76,7 @@ class Later:
                 schedule.instants.add([first + delta for delta in deltas], dues, now)
 
         try:
-            return await log.append(batches, now, durability, placed)
+            return await log.append(batches, now, durability, placed, at_once=at_once)
         except LogError:
             schedule.instants.end_at(log.end)
             raise
