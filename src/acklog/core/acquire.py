@@ -82,7 +82,8 @@ def reserve(
         tail = state.end if all(other.tail is None for other in state.reservations) else None
     if not offsets and tail is None:
         return None
-    state.free -= offsets
+    if offsets:
+        state.free -= offsets
     reservation = Reservation(member, wanted, strict, offsets, tail, state)
     state.reservations.append(reservation)
     return reservation
@@ -111,7 +112,8 @@ def release(state: ShareState, reservation: Reservation) -> None:
     if reservation.open:
         reservation.open = False
         state.reservations.remove(reservation)
-        state.free |= reservation.offsets
+        if reservation.offsets:
+            state.free |= reservation.offsets
 
 
 def up_to_last_attempt(state: ShareState, offsets: BitMap64, limit: int | None) -> tuple[BitMap64, bool]:

@@ -45,13 +45,15 @@ def _taken(state: ShareState, event: ev.Taken) -> None:
     offsets, end = event.offsets, state.end
     if event.end > end:
         state.end = event.end
-        state.owed |= within(offsets, end, event.end)
+        if offsets:
+            state.owed |= offsets if offsets.min() >= end else within(offsets, end, event.end)
         if event.later is not None:
             later, due = event.later
             state.owed |= later
             state.wait(later, due, Until.NAMED)
     if offsets:
-        state.free -= offsets
+        if not state.free.isdisjoint(offsets):  # they are reserved, or new
+            state.free -= offsets
         state.lock_number = event.lock
         state.history.deliveries.add(offsets)
         state.lock(event.lock, event.member, event.until, offsets, event.now)
