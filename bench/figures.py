@@ -29,6 +29,7 @@ FIGURES = (
     Figure('first_share', 'the first million after the start: share-consume, implicit accept', RATE, 'more'),
     Figure('publish_100b_all', 'publish, 100 B, acks=all', RATE, 'more', times=1.6),
     Figure('publish_100b_1', 'publish, 100 B, acks=1', RATE, 'more', times=1.6),
+    Figure('publish_calls', "the client's produce calls of 100 B alone, nothing sent", RATE, 'more'),
     Figure('publish_1kb_all', 'publish, 1 kB, acks=all', RATE, 'more', times=1.6),
     Figure('publish_1kb_1', 'publish, 1 kB, acks=1', RATE, 'more', times=1.6),
     Figure('share_implicit', 'share-consume, implicit accept', RATE, 'more', times=3),
