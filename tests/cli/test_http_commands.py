@@ -194,6 +194,7 @@ def test_lists_follow_their_pages_up_to_the_limit(scene: Scene) -> None:
     ran = scene.run('waiting', 'list', scene.name, '--limit', '1100', '--json')
     assert [each['offset'] for each in json.loads(ran.out)] == list(range(1100))
     assert ran.err == 'these are the first 1,100; there are more: --limit\n'
+    assert len(scene.json('waiting', 'list', scene.name, '--limit', '9' * 30)) == 1200
     assert len(lines(scene.run('waiting', 'list', scene.name))) == 101
 
 

@@ -8,7 +8,7 @@ import click
 import pytest
 
 from acklog.cli.output import as_local_time, as_time
-from acklog.cli.times import beginning, instant_ago, instant_ahead, seconds_ago
+from acklog.cli.times import LAST, beginning, instant_ago, instant_ahead, instants_ahead, seconds_ago
 
 NOW = datetime(2026, 7, 1, 12, tzinfo=UTC)
 
@@ -39,6 +39,8 @@ def test_beginning_is_what_the_config_takes() -> None:
     assert [beginning(text) for text in ('Earliest', 'latest', '15m')] == ['earliest', 'latest', 'by_duration:PT900S']
     with pytest.raises(click.BadParameter):
         beginning('soon')
+    with pytest.raises(click.BadParameter, match='before 1970'):
+        beginning('99999999d')
 
 
 @pytest.mark.parametrize(('text', 'seconds'), [('90s', 90), ('2h', 7200), ('7d', 604_800)])
@@ -68,7 +70,11 @@ def test_instants_are_the_same_both_ways() -> None:
 def test_times_past_the_year_9999_are_shown_as_their_number(instant: int) -> None:
     assert as_time(instant) == as_local_time(instant) == str(instant)
     if instant < 10**18:
-        assert instant_ahead(str(instant)) == instant
+        assert instants_ahead(str(instant))() == instant
+        for at_the_api in (instant_ago, instant_ahead):  # which takes none of them
+            with pytest.raises(click.BadParameter, match='after the year 9999'):
+                at_the_api(str(instant))
+    assert instant_ahead(str(LAST)) == LAST
 
 
 @pytest.mark.parametrize('instant', [0, 1_782_907_200_250, 253_402_300_799_999])

@@ -81,9 +81,12 @@ def show(server: HttpServer, group: str, where: Place, as_json: bool) -> None:
 
 def _rate(text: str) -> float:
     """For `type=` of click's parameter."""
-    rate = float(text)
+    try:
+        rate = float(text)
+    except ValueError:
+        rate = -1.0
     if not 0.001 <= rate <= 1_000_000:
-        raise click.BadParameter(f'{text} is not 0.001 to 1000000 records a second.')
+        raise click.BadParameter(f'{text!r} is not 0.001 to 1000000 records a second.')
     return rate
 
 

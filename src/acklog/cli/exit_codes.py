@@ -19,7 +19,7 @@ class Exit(IntEnum):
     FAILED = 1  # anything not listed below; the message says what
     USAGE = 2  # the command was written wrongly, or a setting is not allowed
     UNREACHABLE = 3  # no server answers, or it stopped answering
-    NOT_FOUND = 4  # the topic, group or record does not exist
+    NOT_FOUND = 4  # the topic, group, member or record does not exist
     EXISTS = 5  # there is one of that name already
     UNSUPPORTED = 6  # this server, or this system, does not offer it
     INTERRUPTED = 130  # Ctrl-C

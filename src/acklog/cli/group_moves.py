@@ -11,7 +11,7 @@ from acklog.cli.confirm import confirm
 from acklog.cli.http import Change, How, HttpServer, change, change_options, reaches_http
 from acklog.cli.options import json_option
 from acklog.cli.output import count, note, show_json, show_table
-from acklog.cli.places import Place, bodies, partition_place, range_place
+from acklog.cli.places import LAST_OFFSET, Place, bodies, partition_place, range_place
 from acklog.cli.times import METAVAR, instant_ago
 
 
@@ -19,7 +19,7 @@ def seek_target(text: str) -> dict[str, Any]:
     """`--to` as fields of the request. For `type=` of click's parameters."""
     if text.strip().lower() in ('earliest', 'latest'):
         return {'to': text.strip().lower()}
-    return {'time_ms': instant_ago(text)}
+    return {'time_ms': instant_ago(text, 'earliest, latest, ')}
 
 
 @click.command(
@@ -36,7 +36,7 @@ def seek_target(text: str) -> dict[str, Any]:
     metavar=METAVAR,
     help='The earliest record, behind the latest, or a time: 2026-07-01T12:00, or so long ago: 90s, 15m, 2h, 7d.',
 )
-@click.option('--offset', type=click.IntRange(min=0), metavar='N', help='This offset.')
+@click.option('--offset', type=click.IntRange(min=0, max=LAST_OFFSET), metavar='N', help='This offset.')
 @change_options
 @reaches_http
 def seek(

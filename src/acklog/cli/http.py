@@ -6,6 +6,7 @@ http://127.0.0.1:8080.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
@@ -67,7 +68,7 @@ def listed(server: HttpServer, path: str, limit: int, **query: Any) -> list[dict
     from acklog.client.http import LONGEST_PAGE
 
     found = server.client().items(path, **query, limit=min(limit + 1, LONGEST_PAGE))
-    items = list(islice(found, limit + 1))
+    items = list(islice(found, min(limit + 1, sys.maxsize)))
     if len(items) > limit:
         note(f'these are the first {limit:,}; there are more: --limit')
     return items[:limit]

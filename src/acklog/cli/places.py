@@ -18,8 +18,11 @@ NAMING = (
 )
 
 _BRACKETS = re.compile(r'([^/\[\]]+)\[(\d+)\](?:@(.+))?')
-_RANGE = re.compile(r'(\d*)-(\d*)')
-_NUMBER = re.compile(r'\d{1,18}')
+_RANGE = re.compile(r'([0-9]*)-([0-9]*)')
+_NUMBER = re.compile(r'[0-9]+')
+
+LAST_OFFSET = (1 << 62) - 1  # the server takes none above
+MOST_PARTITIONS = (1 << 31) - 1  # no partition has a greater number
 
 
 class Place(NamedTuple):
@@ -43,7 +46,7 @@ def place(text: str) -> Place:
         raise click.BadParameter(f'{text!r} is not {METAVAR}')
     if partition is None:
         return Place(topic)
-    if not _NUMBER.fullmatch(partition):
+    if not _NUMBER.fullmatch(partition) or not _at_most(MOST_PARTITIONS, partition):
         raise click.BadParameter(f'{text!r}: {partition!r} is not a partition')
     return Place(topic, int(partition), *(((), ()) if offsets is None else _offsets(text, offsets)))
 
@@ -65,12 +68,14 @@ def record_place(text: str) -> Place:
 
 
 def range_place(text: str) -> Place:
-    """For `type=`: a range of offsets with both ends, or one offset."""
+    """For `type=`: a range of offsets, or one offset."""
     found = place(text)
-    ranges = found.ranges or tuple((offset, offset) for offset in found.offsets)
-    if len(ranges) != 1 or None in ranges[0]:
+    ranges = found.ranges + tuple((offset, offset) for offset in found.offsets)
+    if len(ranges) != 1:
         raise click.BadParameter(f'{text!r} is not a range of offsets: TOPIC/PARTITION/FIRST-LAST')
-    return found._replace(offsets=(), ranges=ranges)
+    ((first, last),) = ranges
+    bounds = (0 if first is None else first, LAST_OFFSET if last is None else last)
+    return found._replace(offsets=(), ranges=(bounds,))
 
 
 def _offsets(text: str, offsets: str) -> tuple[tuple[int, ...], tuple[tuple[int | None, int | None], ...]]:
@@ -78,6 +83,8 @@ def _offsets(text: str, offsets: str) -> tuple[tuple[int, ...], tuple[tuple[int 
     ranges: list[tuple[int | None, int | None]] = []
     for part in offsets.split(','):
         bounds = _RANGE.fullmatch(part)
+        if not _at_most(LAST_OFFSET, *part.split('-')):
+            raise click.BadParameter(f'{text!r}: {part!r} goes beyond the last offset there can be, {LAST_OFFSET}')
         if _NUMBER.fullmatch(part):
             single.append(int(part))
         elif bounds and part != '-':
@@ -88,6 +95,12 @@ def _offsets(text: str, offsets: str) -> tuple[tuple[int, ...], tuple[tuple[int 
         else:
             raise click.BadParameter(f'{text!r}: {part!r} is not an offset or a range of them')
     return tuple(single), tuple(ranges)
+
+
+def _at_most(most: int, *numbers: str) -> bool:
+    """Whether none of these is a greater number. As text: a number of any length may stand there."""
+    digits = (number.lstrip('0') for number in numbers if _NUMBER.fullmatch(number))
+    return all((len(each), each) <= (len(str(most)), str(most)) for each in digits)
 
 
 def chosen(places: tuple[Place, ...], everything: bool) -> tuple[Place, ...]:

@@ -10,6 +10,7 @@ from acklog.cli.connect import Server, reaches_server, run
 from acklog.cli.named import config_command, delete_command
 from acklog.cli.options import json_option
 from acklog.cli.output import count, note, show_json, show_table
+from acklog.cli.places import MOST_PARTITIONS
 
 
 @click.group()
@@ -24,7 +25,7 @@ def topic() -> None:
 @click.option(
     '-p',
     '--partitions',
-    type=click.IntRange(min=1),
+    type=click.IntRange(min=1, max=MOST_PARTITIONS),
     help="How many partitions.  [default: the server's num.partitions]",
 )
 @click.option(

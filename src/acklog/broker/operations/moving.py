@@ -145,7 +145,8 @@ async def _offset(partition: Partition, target: Target) -> int:
         found = await first_at(log, target.value, log.visible_end)
         return log.visible_end if found.offset < 0 else found.offset
     if not 0 <= target.value <= log.visible_end:
-        message = f'{target.value} is not in {partition.topic_name}-{partition.index}, which ends at {log.visible_end}'
+        name = f'{partition.topic_name}/{partition.index}'
+        message = f'offset {target.value} is not in {name}, which begins at {log.start} and ends at {log.visible_end}'
         raise Refused(ErrorCode.OFFSET_OUT_OF_RANGE, message)
     return max(target.value, log.start)
 
