@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -114,6 +115,36 @@ async def test_what_is_no_record_fails_alone(client: Client, topic: MakeTopic, w
         with pytest.raises(UNFIT):
             await asyncio.wait_for(producer.publish_all(name, [b'a', record, b'b'], partition=0), 10)
         assert (await asyncio.wait_for(producer.publish(name, b'6'), 10)).offset == 6
+
+
+WRONG_TYPES: dict[str, dict[str, Any]] = {
+    "the value of a record is bytes or None, not 'text'": {'value': 'text'},
+    'the value of a record is bytes or None, not 5': {'value': 5},
+    "the key of a record is bytes or None, not 'text'": {'key': 'text'},
+    'the key of a record is bytes or None, not 5': {'key': 5},
+    "a header is a name of text with bytes or None, not ('name', 'text')": {'headers': [('name', 'text')]},
+    "a header is a name of text with bytes or None, not (b'name', b'')": {'headers': [(b'name', b'')]},
+    "a header is a name of text with bytes or None, not ('name', 5)": {'headers': [('name', 5)]},
+    "the headers of a record are pairs of a name and bytes, not {'name': b''}": {'headers': {'name': b''}},
+    'the headers of a record are pairs of a name and bytes, not None': {'headers': None},
+    'the timestamp of a record is ms since 1970, not 1.5': {'timestamp': 1.5},
+}
+
+
+@pytest.mark.parametrize(('words', 'wrong'), WRONG_TYPES.items(), ids=WRONG_TYPES)
+async def test_what_has_the_wrong_type_is_named(
+    client: Client, topic: MakeTopic, words: str, wrong: dict[str, Any]
+) -> None:
+    name = await topic()
+    async with client.producer() as producer:
+        with pytest.raises(TypeError, match=re.escape(words)):
+            await producer.publish(name, **{'value': b'v', **wrong})
+        fields = {'value': b'v', 'key': None, **wrong}
+        with pytest.raises(TypeError, match=re.escape(words)):
+            await producer.publish_all(name, [NewRecord(**fields)])
+        for other in ('text', 5, None):
+            with pytest.raises(TypeError, match=f'a record is a value of bytes or a NewRecord, not {other!r}'):
+                await producer.publish_all(name, [b'v', other])  # type: ignore[list-item]
 
 
 async def test_what_does_not_exist(client: Client, topic: MakeTopic) -> None:

@@ -39,6 +39,21 @@ async def test_accepted_records_do_not_come_again(client: Client, topic: MakeTop
         assert await subscription.poll(0.3) == []
 
 
+async def test_a_topic_need_not_be_in_a_list(client: Client, topic: MakeTopic) -> None:
+    name = await topic()
+    await publish(client, name, b'a')
+    async with client.subscribe(name, name) as subscription:
+        assert [record.value for record in await take(subscription, 1)] == [b'a']
+
+
+async def test_no_topic_and_no_records_are_refused_at_once(client: Client) -> None:
+    for topics in ((), ''):
+        with pytest.raises(ValueError, match='needs a topic'):
+            client.subscribe('g', topics)
+    with pytest.raises(ValueError, match='max_records has to be 1 or more, not 0'):
+        client.subscribe('g', 'orders', max_records=0)
+
+
 async def test_what_was_not_decided_goes_to_another_one_at_once(client: Client, topic: MakeTopic) -> None:
     name = await topic()
     await publish(client, name, b'a', b'b')

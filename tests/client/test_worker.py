@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import re
 import signal
 import subprocess
@@ -11,7 +12,9 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -255,7 +258,8 @@ slow.run({acklog_server.address!r})
 
 
 def test_options_that_make_no_sense() -> None:
-    for options in ({'concurrency': 0}, {'backoff': []}, {'backoff': [-1]}):
+    wrong: tuple[Any, ...] = ([], [-1], [1, math.inf], [math.nan], ['1s'], '15', 5, [1e20], [timedelta(seconds=1)])
+    for options in ({'concurrency': 0}, *({'backoff': each} for each in wrong)):
         with pytest.raises(ValueError, match=r'a (worker|backoff)'):
             acklog.worker('g', ['t'], **options)(lambda record: None)  # type: ignore[arg-type]
 

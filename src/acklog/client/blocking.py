@@ -185,7 +185,7 @@ class BlockingClient(Face[Client]):
         return BlockingProducer(self.portal.call(lambda: self.inner.producer(**options)), self.portal)
 
     def subscribe(
-        self, group: str, topics: Sequence[str], **options: Unpack[SubscriptionOptions]
+        self, group: str, topics: Sequence[str] | str, **options: Unpack[SubscriptionOptions]
     ) -> BlockingSubscription:
         """As `Client.subscribe`."""
         subscription = self.portal.call(lambda: self.inner.subscribe(group, topics, **options))

@@ -88,12 +88,15 @@ class Client:
 
         return Producer(self._cluster, **options)
 
-    def subscribe(self, group: str, topics: Sequence[str], **options: Unpack[SubscriptionOptions]) -> Subscription:
-        """A member of the share group `group` for these topics, with the options that `Subscription` explains. It
-        joins with `async with`, or `start`; close it before the client."""
+    def subscribe(
+        self, group: str, topics: Sequence[str] | str, **options: Unpack[SubscriptionOptions]
+    ) -> Subscription:
+        """A member of the share group `group` for these topics, or this one, with the options that `Subscription`
+        explains. It joins with `async with`, or `start`; close it before the client."""
         from acklog.client.subscription import Subscription
 
-        return Subscription(self._cluster, group, topics, **options)
+        names = [topics] if isinstance(topics, str) else topics  # not a topic for each of its letters
+        return Subscription(self._cluster, group, names, **options)
 
     async def topic_exists(self, name: str) -> bool:
         """Whether there is a topic of that name. Creates none."""

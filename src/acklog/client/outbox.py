@@ -21,6 +21,8 @@ from acklog.wire import record_batch
 RECORD_OVERHEAD = 100  # bytes that a waiting record takes besides key, value and headers, roughly
 
 MAX_SEQUENCE = 1 << 31
+MOST_SHOWN = 80  # characters of a value that does not fit
+_BYTES = (bytes, bytearray, memoryview)
 UNFIT = (TypeError, ValueError, AttributeError, OverflowError, struct.error)  # when a value is none that a record has
 
 
@@ -224,5 +226,30 @@ def _error_of(record: Record, timestamp: int) -> Exception | None:
     try:
         record_batch.build([record], timestamp=timestamp)
     except UNFIT as error:
-        return error
+        return misfit(record) or error
     return None
+
+
+def misfit(record: object) -> TypeError | None:
+    """What of a record has the wrong type, by name; None where none has."""
+    if isinstance(record, _BYTES):
+        return None
+    if not isinstance(record, tuple) or len(record) != 4:
+        return TypeError(f'a record is a value of bytes or a NewRecord, not {_shown(record)}')
+    key, value, headers, timestamp = record
+    for name, content in (('key', key), ('value', value)):
+        if content is not None and not isinstance(content, _BYTES):
+            return TypeError(f'the {name} of a record is bytes or None, not {_shown(content)}')
+    if not isinstance(headers, Sequence) or not all(isinstance(each, Sequence) and len(each) == 2 for each in headers):
+        return TypeError(f'the headers of a record are pairs of a name and bytes, not {_shown(headers)}')
+    for name, content in headers:
+        if not isinstance(name, str) or not (content is None or isinstance(content, _BYTES)):
+            return TypeError(f'a header is a name of text with bytes or None, not {_shown((name, content))}')
+    if timestamp is not None and not isinstance(timestamp, int):
+        return TypeError(f'the timestamp of a record is ms since 1970, not {_shown(timestamp)}')
+    return None
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return f'{text[:MOST_SHOWN]}...' if len(text) > MOST_SHOWN else text

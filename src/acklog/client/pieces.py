@@ -10,7 +10,7 @@ import random
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from acklog.client.outbox import Published, Record
+from acklog.client.outbox import UNFIT, Published, Record, misfit
 from acklog.wire.record_batch import NewRecord
 
 OVERHEAD = 12  # bytes that a record takes in a batch besides key, value and headers, roughly
@@ -47,9 +47,13 @@ class Pieces:
                     bare = self._piece(None)
                 piece, length = bare, len(record) + OVERHEAD
             else:
-                assert isinstance(record, NewRecord)
+                if not isinstance(record, NewRecord):
+                    raise misfit(record) or TypeError(f'a record is a value of bytes or a NewRecord, not {record!r}')
                 key = record.key if self._only is None else None
-                piece, length = self._piece(None if key is None else self._choose(key)), _length(record)
+                try:
+                    piece, length = self._piece(None if key is None else self._choose(key)), _length(record)
+                except UNFIT as error:
+                    raise misfit(record) or error from None
                 bare = None
             piece.records.append(record)
             piece.places.append(place)

@@ -18,7 +18,7 @@ from acklog.client.cluster import ANY_NODE, Cluster
 from acklog.client.connection import ACKLOG_FEATURE
 from acklog.client.errors import ClientClosed, Unsupported, refusal
 from acklog.client.options import Acks
-from acklog.client.outbox import RECORD_OVERHEAD, Published, Waiting
+from acklog.client.outbox import RECORD_OVERHEAD, UNFIT, Published, Waiting, misfit
 from acklog.client.partitioner import Sticky, partition_of
 from acklog.client.pieces import Piece, Pieces, in_order
 from acklog.client.sender import Sender, Sending
@@ -147,10 +147,16 @@ class Producer:
             headers = [*headers, (deliver_at_header.NAME, deliver_at_header.text(instant(deliver_at)))]
         place = self._cluster.topics.get(topic) or await self._cluster.topic(topic, create=self._create_topics)
         when = time.time_ns() // 1_000_000 if timestamp is None else timestamp
-        size = RECORD_OVERHEAD + _bytes_of(key, value, headers)
+        try:
+            size = RECORD_OVERHEAD + _bytes_of(key, value, headers)
+        except UNFIT as error:
+            raise misfit((key, value, headers, timestamp)) or error from None
         if self._held and self._held + size > self._buffer_bytes:
             await self._wait_for_room(size)
-        index = self._choose(topic, key, partition, place.leaders)
+        try:
+            index = self._choose(topic, key, partition, place.leaders)
+        except UNFIT as error:
+            raise misfit((key, value, headers, timestamp)) or error from None
         future: asyncio.Future[Published] = asyncio.get_running_loop().create_future()
         self._held += size
         self._sender.put_one(topic, index, (key, value, headers, when), size, future)

@@ -53,7 +53,7 @@ class Subscription:
     for`); `renew`: renew the locks of what is held, for as long as it is held; `grace`: seconds that it may be without
     a connection and keeps what it holds (None: 10 where the server knows of it, which only acklog does; another number
     raises Unsupported elsewhere); `begin`: where the group begins if it does not exist yet, 'earliest' or 'latest'
-    (None: as its configs say, 'latest' unless set).
+    (None: as its configs say, 'latest' unless set). Raises ValueError without a topic, and for less than one record.
     """
 
     def __init__(
@@ -72,6 +72,10 @@ class Subscription:
         grace: float | None = None,
         begin: str | None = None,
     ) -> None:
+        if not topics or not all(topics):
+            raise ValueError('a subscription needs a topic')
+        if max_records < 1:
+            raise ValueError(f'max_records has to be 1 or more, not {max_records}')
         self.group, self.topics = group, list(topics)
         self._cluster = cluster
         self.holder: Holder = self  # what records are given to settle themselves

@@ -27,6 +27,7 @@ from acklog.client.client import Client
 from acklog.client.errors import AcknowledgementsRefused, Unsupported
 from acklog.client.received import Received
 from acklog.client.subscription import Subscription
+from acklog.client.times import milliseconds
 
 logger = logging.getLogger('acklog.worker')
 
@@ -67,8 +68,8 @@ class Worker:
     ) -> None:
         if concurrency < 1:
             raise ValueError(f'a worker needs a concurrency of 1 or more, not {concurrency}')
-        if backoff is not None and (not backoff or min(backoff) < 0):
-            raise ValueError(f'a backoff is some seconds, 0 or more each, not {backoff!r}')
+        if backoff is not None:
+            _check(backoff)
         self.handler, self.group, self.topics = handler, group, list(topics)
         self.concurrency, self.backoff, self.drain = concurrency, backoff, drain
         self.begin = begin
@@ -205,6 +206,18 @@ class Worker:
             return None
         seconds = self.backoff[min(record.deliveries, len(self.backoff)) - 1]
         return seconds * random.uniform(1 - JITTER, 1 + JITTER)
+
+
+def _check(backoff: Sequence[object]) -> None:
+    """Each delay is looked at here: where a record is to be handed back it is too late for an error."""
+    try:
+        fits = bool(backoff) and all(
+            isinstance(seconds, int | float) and milliseconds(seconds * (1 + JITTER)) >= 0 for seconds in backoff
+        )
+    except (TypeError, ValueError):
+        fits = False
+    if not fits:
+        raise ValueError(f'a backoff is some seconds, 0 or more each, not {backoff!r}')
 
 
 def _is_being_cancelled() -> bool:
