@@ -57,6 +57,9 @@ class Clock:
         return (ms * 1_000_000 - self._base_ns - time.monotonic_ns()) / 1e9
 
 
+LAST = 253_402_300_799_999  # ms since 1970: the end of the year 9999
+
+
 class MovableClock(Clock):
     """A clock that goes on by itself and can be moved ahead, for tests. Whoever moves it tells the timers: `moved`."""
 
@@ -67,9 +70,12 @@ class MovableClock(Clock):
         super().__init__(lambda: wall_ns() + self._moved_ns)
 
     def move(self, ms: int) -> None:
-        """Ahead by so many milliseconds, 0 or more: as if they had passed. Raises ValueError for less."""
+        """Ahead by so many milliseconds, 0 or more: as if they had passed. Raises ValueError for less, and past the
+        year 9999."""
         if ms < 0:
             raise ValueError(f'time does not go back, not by {-ms} ms either')
+        if self() + ms > LAST:
+            raise ValueError(f'{ms} ms on it is past the year 9999')
         self._moved_ns += ms * 1_000_000
         self._base_ns += ms * 1_000_000
 

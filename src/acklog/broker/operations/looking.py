@@ -110,8 +110,10 @@ class Looking(Operation):
 
     async def why(self, caller: Caller, group: str, member: str | None = None) -> list[Why]:
         """Why the group, or the member, gets nothing: one answer for each partition that it has taken from, or is
-        assigned."""
+        assigned. Refused (UNKNOWN_MEMBER_ID) where the group has no such member: it gets nothing because of that."""
         found = self._group(caller, group, 'DESCRIBE')
+        if member is not None and all(each.id != member for each in self.broker.groups.members.of(found.name)):
+            raise Refused(ErrorCode.UNKNOWN_MEMBER_ID, f'{group} has no member {member!r} (any more)')
         assigned = self._assigned(found, member)
         elsewhere = member is not None and self._is_assigned(found, member)  # what is not assigned to it is not its
         answers = []

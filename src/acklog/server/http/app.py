@@ -98,7 +98,7 @@ class _Path:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         endpoint = self._methods.get(scope['method'])
         if endpoint is None:
-            words = f'{scope["method"]} is not possible here, {self._allow} are.'
+            words = f'{scope["method"]} is not possible here; what is: {self._allow}.'
             raise Problem(405, words, headers={'allow': self._allow})
         headers = scope['acklog.headers']
         arguments: dict[str, Any] = path_values(endpoint, scope['path_params'])

@@ -24,7 +24,8 @@ class Redrive(Choice, kw_only=True):
     """Some dead records, and how fast they shall come."""
 
     rate: (
-        Annotated[float, Meta(gt=0, le=1_000_000, description='Most records a second; without: all at once.')] | None
+        Annotated[float, Meta(ge=0.001, le=1_000_000, description='Most records a second; without: all at once.')]
+        | None
     ) = None
 
 
