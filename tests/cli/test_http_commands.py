@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.cli.run import Ran, acklog, acklog_process, command
 
+from acklog.cli.output import as_local_time
 from acklog.client.http import HttpClient, path_of
 
 if TYPE_CHECKING:
@@ -220,6 +221,27 @@ def test_scheduled_records_are_listed_moved_and_cancelled(scene: Scene) -> None:
     ]
     scene.run('scheduled', 'move', scene.at(2), '--to', '0s')
     assert scene.take(ACCEPT) == [2]
+
+
+def test_a_record_says_when_it_comes_or_that_it_was_cancelled(scene: Scene) -> None:
+    due = 4_102_444_800_000
+    scene.publish('a', 'b', deliver_at_ms=due)
+    scene.publish('c')
+
+    def shown(offset: int) -> tuple[int | None, bool]:
+        fields = scene.json('record', 'show', scene.at(offset))
+        return fields['due_ms'], fields['cancelled']
+
+    assert [shown(offset) for offset in range(3)] == [(due, False), (due, False), (None, False)]
+    scene.run('scheduled', 'move', scene.at(0), '--to', str(due + HOUR))
+    scene.run('scheduled', 'cancel', scene.at(1), '--yes')
+    assert [shown(offset) for offset in range(3)] == [(due + HOUR, False), (None, True), (None, False)]
+    lines_of = [scene.run('record', 'show', scene.at(offset)).out.splitlines() for offset in range(3)]
+    assert f'scheduled  {as_local_time(due + HOUR)}' in lines_of[0]
+    assert 'cancelled  before its time: no group gets it' in lines_of[1]
+    assert not any(line.startswith(('scheduled', 'cancelled')) for line in lines_of[2])
+    scene.run('scheduled', 'move', scene.at(0), '--to', '0s')  # its time has come
+    assert shown(0) == (None, False)
 
 
 def test_scheduled_for_one_group(scene: Scene) -> None:

@@ -92,6 +92,8 @@ def as_fields(found: dict[str, Any]) -> dict[str, Any]:
         **field('key', to_bytes(found['key'])),
         **field('value', to_bytes(found['value'])),
         'headers': [{'name': h['name'], **field('value', to_bytes(h['value']))} for h in found['headers']],
+        'due_ms': found['due_ms'],
+        'cancelled': found['cancelled'],
         'groups': found['groups'],
     }
 
@@ -101,6 +103,10 @@ def show_record(found: dict[str, Any]) -> None:
     from acklog.client.http import to_bytes
 
     click.echo(f'published  {as_local_time(found["timestamp_ms"]) or "-"}')
+    if found['cancelled']:
+        click.echo('cancelled  before its time: no group gets it')
+    elif found['due_ms'] is not None:
+        click.echo(f'scheduled  {as_local_time(found["due_ms"])}')
     click.echo(f'key        {text(to_bytes(found["key"]))}')
     for header in found['headers']:
         click.echo(f'header     {printable(header["name"])}: {text(to_bytes(header["value"]))}')

@@ -80,6 +80,7 @@ class Looking(Operation):
             for delivery in list(found.deliveries.values())
             if (group := self.broker.group_by_id(delivery.key.group)) is not None and not delivery.fenced
         ]
+        due, cancelled = (None, False) if found.later is None else found.later.for_all(offset)
         return RecordView(
             topic,
             partition,
@@ -89,6 +90,8 @@ class Looking(Operation):
             record.value if with_value else None,
             record.headers,
             sorted(groups, key=lambda each: each.group),
+            due,
+            cancelled,
         )
 
     def _in_group(self, group: Group, delivery: ShareDelivery, offset: int) -> RecordInGroup:

@@ -106,7 +106,8 @@ class RecordInGroup:
 
 @dataclass(frozen=True, slots=True)
 class RecordView:
-    """A record in its log, and what it is to each group."""
+    """A record in its log, and what it is to each group. `due_ms`: when it comes, if it was published for later and its
+    time has not come; `cancelled`: no group gets it any more; both as they are for all groups."""
 
     topic: str
     partition: int
@@ -116,6 +117,8 @@ class RecordView:
     value: bytes | None
     headers: Headers
     groups: list[RecordInGroup]
+    due_ms: int | None
+    cancelled: bool
 
 
 @dataclass(frozen=True, slots=True)

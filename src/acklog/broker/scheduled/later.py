@@ -158,6 +158,11 @@ class Later:
             return None
         return Run(end, BitMap64(array('Q', offsets)), array('q', [later[offset] for offset in offsets]))
 
+    def for_all(self, offset: int) -> tuple[int | None, bool]:
+        """When a record comes whose time has not come, and whether no group gets it."""
+        later, missing = self.schedule.for_group(-1, offset, offset, self._scheduled.clock())
+        return later.get(offset), offset in missing
+
     def cancelled(self, first: int, last: int) -> BitMap64:
         """Those that no group gets."""
         return self.schedule.for_group(-1, first, last, self._scheduled.clock())[1]

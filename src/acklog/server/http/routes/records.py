@@ -89,6 +89,10 @@ class RecordView(Struct):
     value: Bytes
     headers: list[Header]
     groups: list[RecordInGroup]
+    due_ms: Annotated[
+        int | None, Meta(description='When it comes, if it was published for later and its time has not come.')
+    ] = None
+    cancelled: Annotated[bool, Meta(description='Cancelled before its time: no group gets it.')] = False
 
 
 ACKS = {'all': -1, 'written': 1}
@@ -205,6 +209,8 @@ async def show_record(call: Call, topic: TopicName, partition: Index, offset: Of
         shown(found.value),
         shown_headers(found.headers),
         found.groups,
+        found.due_ms,
+        found.cancelled,
     )
 
 
