@@ -197,6 +197,21 @@ def test_ask(shared: Shared, name: str) -> None:
     assert '4 records: 2 accepted, 1 released, 1 rejected' in ran.err
 
 
+def test_answers_may_name_a_time_and_a_reason(shared: Shared, name: str) -> None:
+    acklog('topic', 'create', name, '-p', '1', bootstrap=shared.address)
+    acklog('publish', name, stdin='one\ntwo\nthree\n', bootstrap=shared.address)
+    answers = 'r soon\nr -5m\nR 2100-01-01T00:00Z\nj No such Customer\na now\na\n'
+    ran = acklog('subscribe', name, name, '--ask', '-n', '3', bootstrap=shared.address, stdin=answers)
+    assert ran.code == 0
+    assert '3 records: 1 accepted, 1 released, 1 rejected' in ran.err
+    for wrong in ("'soon' is not a time from now", "'-5m' is not a time from now", "nothing goes with accept: 'now'"):
+        assert wrong in ran.err
+    waiting = acklog('waiting', 'list', name, '--json', http=shared.http).out
+    assert [(each['offset'], each['due_ms']) for each in json.loads(waiting)] == [(0, 4_102_444_800_000)]
+    dead = acklog('dead', 'list', name, '--json', http=shared.http).out
+    assert [(each['offset'], each['words']) for each in json.loads(dead)] == [(1, 'No such Customer')]
+
+
 def test_the_end_of_input_ends_asking_and_gives_the_record_back(shared: Shared, name: str) -> None:
     acklog('topic', 'create', name, '-p', '1', bootstrap=shared.address)
     acklog('publish', name, stdin='one\n', bootstrap=shared.address)

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import sys
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,7 +19,7 @@ from acklog.cli.connect import Server, reaches_server, run
 from acklog.cli.lines import chunks_of_lines
 from acklog.cli.output import count, note
 from acklog.cli.records import as_json, as_text
-from acklog.cli.times import METAVAR, beginning
+from acklog.cli.times import METAVAR, beginning, instant_ahead
 
 if TYPE_CHECKING:
     from acklog.client import Client, Received, Subscription
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 WAIT = 0.5  # seconds of a poll
 
 _ANSWERS = {'a': 'accept', 'r': 'release', 'j': 'reject', 'q': 'quit'}
-_QUESTION = '[a]ccept, [r]elease (deliver again), re[j]ect (give up), [q]uit? '
+_QUESTION = '[a]ccept, [r]elease (deliver again) [TIME], re[j]ect (give up) [WHY], [q]uit? '
 
 
 @click.command(
@@ -39,7 +39,12 @@ _QUESTION = '[a]ccept, [r]elease (deliver again), re[j]ect (give up), [q]uit? '
 @click.option(
     '--accept', 'mode', flag_value='accept', default=True, help='Accept each record once it is printed (the default).'
 )
-@click.option('--ask', 'mode', flag_value='ask', help='Ask for each record: accept, release or reject it.')
+@click.option(
+    '--ask',
+    'mode',
+    flag_value='ask',
+    help='Ask for each record: accept, release (r 10m: not before then) or reject it (j with why).',
+)
 @click.option('-n', '--max', 'most', type=click.IntRange(min=1), help='End after so many records.')
 @click.option(
     '--idle',
@@ -175,10 +180,10 @@ async def _ask_each(subscription: Subscription, taken: Taken, idle: float | None
             _show(record, json_lines)
             sys.stdout.flush()
             async with _kept(subscription, record):
-                answer = await _ask(answers)
+                answer, more = await _ask(answers)
             if answer == 'quit':
                 return
-            getattr(subscription, answer)(record)
+            getattr(subscription, answer)(record, **more)
             taken.add(answer)
             await subscription.flush()
 
@@ -186,20 +191,35 @@ async def _ask_each(subscription: Subscription, taken: Taken, idle: float | None
 async def _answers() -> AsyncIterator[str]:
     async for lines in chunks_of_lines():
         for line in lines:
-            yield line.decode(errors='replace').strip().lower()
+            yield line.decode(errors='replace').strip()
 
 
-async def _ask(answers: AsyncIterator[str]) -> str:
-    """The person's answer, 'quit' at the end of input."""
+async def _ask(answers: AsyncIterator[str]) -> tuple[str, dict[str, Any]]:
+    """The person's answer, 'quit' at the end of input; and when it comes again, or why it is given up."""
     while True:
         click.echo(_QUESTION, nl=False, err=True)
         try:
-            text = await anext(answers)
+            word, _, rest = (await anext(answers)).partition(' ')
         except StopAsyncIteration:
-            return 'quit'
+            return 'quit', {}
         for letter, answer in _ANSWERS.items():
-            if text and (text == letter or answer.startswith(text)):
-                return answer
+            if word and (word.lower() == letter or answer.startswith(word.lower())):
+                try:
+                    return answer, _more(answer, rest.strip())
+                except click.BadParameter as error:
+                    note(error.message)
+                    break
+
+
+def _more(answer: str, text: str) -> dict[str, Any]:
+    """What stands behind an answer, for the subscription's method of that name. Raises BadParameter."""
+    if not text:
+        return {}
+    if answer == 'release':
+        return {'at': instant_ahead(text)}
+    if answer == 'reject':
+        return {'reason': text}
+    raise click.BadParameter(f'nothing goes with {answer}: {text!r}')
 
 
 @contextlib.asynccontextmanager
