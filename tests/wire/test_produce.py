@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from acklog.errors import ProtocolError
@@ -79,3 +81,15 @@ def test_an_answer_about_one_partition(version: int, name: str, message: str | N
     assert (topic.name, topic.topic_id) == topic_of(version, name)
     kept = partition._replace(log_start=7 if version >= 5 else -1, error_message=message if version >= 8 else None)
     assert list(topic.partitions) == [kept]
+
+
+@pytest.mark.parametrize('version', VERSIONS)
+@pytest.mark.parametrize('byte', [b'\x80', b'\xff'])
+def test_a_length_without_end_is_refused_at_once(version: int, byte: bytes) -> None:
+    body = b''.join(map(bytes, produce.encode_request(version, request(version, 't', 1))))
+    length_at = len(body) - len(b'\x02r') - 3
+    assert body[length_at : length_at + 2] == b'\x02r'
+    begun = time.process_time()
+    with pytest.raises(ProtocolError):
+        produce.decode_request(version, memoryview(body[:length_at] + byte * 1_000_000))
+    assert time.process_time() - begun < 1

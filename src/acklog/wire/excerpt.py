@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 import crc32c as _crc32c
 
-from acklog.errors import CorruptBatch
+from acklog.errors import CorruptBatch, ProtocolError
 from acklog.wire.primitives import get_varint
 from acklog.wire.record_batch import HEADER_SIZE
 
@@ -86,9 +86,11 @@ def _starts(batch: bytes | bytearray, count: int) -> array[int]:
                 position += 2 + ((size & 0x7F | more << 7) >> 1)
             else:
                 size, position = get_varint(batch, position)
+                if size < 0:  # it would lead back: as often as the batch claims to have records
+                    raise CorruptBatch(f'a record of {size} bytes')
                 position += size
             append(position)
-    except (IndexError, OverflowError):
+    except (IndexError, OverflowError, ProtocolError):
         position = -1
     if position != end:
         raise CorruptBatch(f'the records of a batch of {end} bytes do not end with it')

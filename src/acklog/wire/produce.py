@@ -122,14 +122,12 @@ def _decode_one(version: int, body: Buffer) -> Request | None:
         size, shift = body[at], 0
         if size > 127:
             size &= 127
-            while True:
+            while body[at] > 127 and shift < 28:  # of more bytes the number would grow with each
                 at += 1
                 shift += 7
                 size |= (body[at] & 127) << shift
-                if body[at] < 128:
-                    break
         end = at + size
-        if shift > 28 or not size or body[end] or body[end + 1] or body[end + 2]:
+        if body[at] > 127 or not size or body[end] or body[end + 1] or body[end + 2]:
             return None
     except (IndexError, struct.error, UnicodeDecodeError):
         return None
