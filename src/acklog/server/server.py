@@ -113,13 +113,13 @@ class Server:
         told: tuple[str, int],
         clock: Clock,
     ) -> Server:
-        timer = LoopTimer(clock, asyncio.get_running_loop())
         directory = DataDirectory(
             settings.text('data'),
             files,
             reserve_bytes=settings.integer('acklog.disk.reserve.bytes'),
             open_files=shares(_files(settings)).log_files,
         )
+        timer = LoopTimer(clock, asyncio.get_running_loop())  # not before, since it has to be stopped
         try:
             broker = await Broker.open(directory, settings, clock, timer)
             clock.not_below(broker.latest)
