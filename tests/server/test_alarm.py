@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import errno
 import os
 import sys
 import time
@@ -109,3 +110,15 @@ async def test_where_there_is_one_it_serves() -> None:
     alarm = open_alarm(asyncio.get_running_loop(), lambda: None)
     assert isinstance(alarm, alarms.ExactAlarm)
     alarm.close()
+
+
+@pytest.mark.skipif(sys.platform != 'linux', reason='there is none')
+async def test_a_loop_that_cannot_watch_another_descriptor(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses(*_: object) -> None:
+        raise OSError(errno.ENOSPC, 'no more can be watched')
+
+    loop = asyncio.get_running_loop()
+    monkeypatch.setattr(loop, 'add_reader', refuses)
+    before = os.listdir('/dev/fd')
+    assert isinstance(open_alarm(loop, lambda: None), LoopAlarm)
+    assert os.listdir('/dev/fd') == before

@@ -75,16 +75,20 @@ if sys.platform == 'linux':
             import ctypes
 
             libc = ctypes.CDLL(None, use_errno=True)
-            self._fd: int = libc.timerfd_create(_CLOCK_MONOTONIC, _FLAGS)
+            create, self._settime = libc.timerfd_create, libc.timerfd_settime
+            self._fd: int = create(_CLOCK_MONOTONIC, _FLAGS)
             if self._fd < 0:
                 raise OSError(ctypes.get_errno(), 'timerfd_create')
             self._loop = loop
             self._call = call
-            self._settime = libc.timerfd_settime
             # struct itimerspec: interval (s, ns), which is none, and the time until the call (s, ns)
             self._spec = (ctypes.c_long * 4)()
             self._reference = ctypes.byref(self._spec)
-            loop.add_reader(self._fd, self._ready)
+            try:
+                loop.add_reader(self._fd, self._ready)
+            except BaseException:
+                os.close(self._fd)
+                raise
 
         def set(self, seconds: float) -> None:
             self._set(max(1, int(seconds * 1e9)))
