@@ -120,6 +120,11 @@ def test_several_batches_are_checked_in_order() -> None:
     ]
 
 
+def claiming(data: bytes | bytearray, count: int) -> bytearray:
+    """A batch that says it has so many records."""
+    return patched(patched(data, 57, '>i', count), 23, '>i', count - 1)
+
+
 GOOD = bytes(batch(b'a', b'b'))
 IDEMPOTENT = bytes(batch(b'a', producer_id=1, producer_epoch=0, base_sequence=0))
 
@@ -141,6 +146,9 @@ IDEMPOTENT = bytes(batch(b'a', producer_id=1, producer_epoch=0, base_sequence=0)
         (patched(GOOD, 57, '>i', 3), CorruptBatch, '3 records with a last offset delta of 1'),
         (patched(GOOD, 57, '>i', 0), CorruptBatch, '0 records'),
         (patched(patched(GOOD, 57, '>i', -1), 23, '>i', -2), CorruptBatch, '-1 records'),
+        (claiming(GOOD, 3), CorruptBatch, '3 records are more than 77 bytes can hold'),
+        (claiming(GOOD, (1 << 31) - 1), CorruptBatch, '2147483647 records are more than'),
+        (claiming(batch(b'a', compression='zstd'), (1 << 31) - 1), CorruptBatch, '2147483647 records are more than'),
         (patched(GOOD, 21, '>h', 5), CorruptBatch, 'unknown compression 5'),
         (patched(GOOD, 21, '>h', 0x20), CorruptBatch, 'control'),
         (patched(GOOD, 21, '>h', 0x08), CorruptBatch, 'LogAppendTime'),
@@ -154,6 +162,13 @@ IDEMPOTENT = bytes(batch(b'a', producer_id=1, producer_epoch=0, base_sequence=0)
 def test_what_must_not_be_stored_is_refused(data: bytes, error: type[BatchError], complaint: str) -> None:
     with pytest.raises(error, match=complaint):
         check(data, 1000)
+
+
+def test_records_as_small_as_can_be_are_taken() -> None:
+    data = build([(None, None)] * 50, timestamp=NOW)
+    [header] = check(data, 1000)
+    assert header.record_count == 50
+    assert len(data) == 61 + 50 * 7
 
 
 @settings(deadline=None)

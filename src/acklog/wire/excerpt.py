@@ -32,7 +32,7 @@ Buffer = bytes | bytearray | memoryview
 class Divided:
     """A batch that is not compressed, divided into its `last - first + 1` records. It does not keep their bytes."""
 
-    __slots__ = ('_base', '_count_to_end', '_epoch', '_fixed', '_magic', '_starts', 'first', 'last')
+    __slots__ = ('_base', '_epoch', '_fixed', '_magic', '_starts', 'first', 'last')
 
     def __init__(self, batch: bytes | bytearray, first: int, last: int) -> None:
         """Raises CorruptBatch."""

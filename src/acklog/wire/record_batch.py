@@ -42,6 +42,7 @@ LOG_APPEND_TIME = 0x08
 TRANSACTIONAL = 0x10
 CONTROL = 0x20
 
+SMALLEST_RECORD = 7  # bytes: one for each of its fields
 MAX_UNPACKED = 128 << 20  # bytes that one batch may unpack to, unless its reader says otherwise
 
 _LENGTH_AT = 8  # of the length field
@@ -157,8 +158,9 @@ def check(data: Buffer, max_bytes: int) -> list[Header]:
     """Check what a producer wants to have stored: one or more whole batches.
 
     `max_bytes`: largest batch (`max.message.bytes`). Returns their headers, in order; one lies behind the other. Raises
-    UnsupportedFormat for a magic below 2, BatchTooLarge, and CorruptBatch for all else: lengths, CRC, counts,
-    attributes that are not a producer's to set, producer ids without epoch or sequence.
+    UnsupportedFormat for a magic below 2, BatchTooLarge, and CorruptBatch for all else: lengths, CRC, counts (no more
+    records than the bytes can hold, or MAX_UNPACKED bytes where they are compressed), attributes that are not a
+    producer's to set, producer ids without epoch or sequence.
     """
     if not len(data):
         raise CorruptBatch('no batch at all')
@@ -196,9 +198,16 @@ def _is_plain(header: Header) -> bool:
     """As nearly all are: nothing in it that `_check_counts` would have to look at."""
     return (
         0 < header.record_count == header.last_offset_delta + 1
+        and header.record_count <= _most_records(header)
         and 0 <= header.attributes < len(_compression.NAMES)
         and (header.producer_id < 0 or (header.producer_epoch >= 0 and header.base_sequence >= 0))
     )
+
+
+def _most_records(header: Header) -> int:
+    """No more fit: offsets are given, and delivered, by what a batch says that it has."""
+    unpacked = MAX_UNPACKED if header.attributes & COMPRESSION_MASK else header.size - HEADER_SIZE
+    return unpacked // SMALLEST_RECORD
 
 
 def _check_counts(header: Header) -> None:
@@ -209,6 +218,8 @@ def _check_counts(header: Header) -> None:
     if header.attributes & LOG_APPEND_TIME:
         raise CorruptBatch("the timestamp type LogAppendTime is the server's to set")
     compression_name(header.attributes)
+    if header.record_count > _most_records(header):
+        raise CorruptBatch(f'{header.record_count} records are more than {header.size} bytes can hold')
     if header.producer_id >= 0:
         if header.producer_epoch < 0 or header.base_sequence < 0:
             raise CorruptBatch('a producer id without epoch or sequence')
