@@ -115,6 +115,7 @@ async def test_a_record_in_every_group(world: World) -> None:
 
 async def test_why_a_group_gets_nothing(world: World) -> None:
     topic = await begun(world, 2, take=2)
+    await world.beat('a', 0, 't')
     why = operations(world).why
     until = world.now + 30_000
     detail = '2 records are in the hands of members, and there is nothing else'
@@ -134,6 +135,17 @@ async def test_why_a_group_gets_nothing(world: World) -> None:
     await world.publish(topic, 2)
     assert await world.take('a', 2, count=2) == [2]
     assert [(each.reason, each.members) for each in await why(CALLER, 'g')] == [('limit', ['a'])]
+
+
+async def test_why_a_group_without_members_gets_nothing(world: World) -> None:
+    topic = await world.topic('t', 1)
+    await world.beat('a', 0, 't')
+    assert await world.take('a', 0, (topic, 0)) == []
+    await world.publish(topic, 1)
+    assert [each.reason for each in await operations(world).why(CALLER, 'g')] == ['something']
+    await world.beat('a', -1)
+    detail = 'up to 1 record can be taken now, but nobody is there to take any'
+    assert await operations(world).why(CALLER, 'g') == [Why('t', 0, 'no members', detail)]
 
 
 async def test_why_a_member_gets_nothing(world: World) -> None:
@@ -333,6 +345,16 @@ async def test_a_paused_group_gets_nothing_until_it_is_resumed(world: World) -> 
     assert not await operations(world).resume(CALLER, 'g')
     await world.restart()
     assert (await operations(world).status(CALLER, 'g')).paused is None
+
+
+async def test_the_reason_of_a_pause_stays_until_there_is_another(world: World) -> None:
+    await world.topic('t')
+    await world.beat('a', 0, 't')
+    ops, found = operations(world), []
+    for reason in ('', 'the bank is closed', '', 'lunch'):
+        await ops.pause(CALLER, 'g', reason)
+        found.append((await ops.status(CALLER, 'g')).paused)
+    assert found == ['paused by an operator', 'the bank is closed', 'the bank is closed', 'lunch']
 
 
 async def test_a_group_is_paused_when_too_much_of_it_dies(world: World) -> None:

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import sys
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -124,7 +125,7 @@ async def _begin(client: Client, group: str, begin: str | None) -> None:
 def _words(where: str) -> str:
     kind, _, duration = where.partition(':')
     if kind == 'by_duration':
-        return f'the records of the last {duration.removeprefix("PT").removesuffix("S")} s'
+        return f'the records of the last {timedelta(seconds=int(duration.removeprefix("PT").removesuffix("S")))}'
     return 'the earliest record' if kind == 'earliest' else 'the next record that is published'
 
 

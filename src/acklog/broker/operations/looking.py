@@ -175,7 +175,10 @@ class Looking(Operation):
         if reason == 'nothing new':
             return Why(*place, 'nothing new', "all up to the log's end is settled")
         left = counts.available + delivery.log_end - state.end
-        return Why(*place, 'something', f'up to {left} {"record" if left == 1 else "records"} can be taken now')
+        detail = f'up to {left} {"record" if left == 1 else "records"} can be taken now'
+        if not self.broker.groups.members.of(group.name):
+            return Why(*place, 'no members', f'{detail}, but nobody is there to take any')
+        return Why(*place, 'something', detail)
 
 
 def _records(number: int) -> str:

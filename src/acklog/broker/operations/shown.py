@@ -14,6 +14,7 @@ from acklog.broker.operations.exchanged import Headers
 
 WhyReason = Literal[
     'something',
+    'no members',
     'nothing new',
     'waiting',
     'held',
@@ -125,9 +126,9 @@ class RecordView:
 class Why:
     """Why a group, or a member of it, gets nothing from a partition.
 
-    `reason`: something (it would get some now), nothing new, waiting (all wait; the first until `until_ms`), held
-    (by `members`), limit (as many in flight as may be), paused, not assigned (to that member), isolation (behind an
-    open transaction), unavailable (its state is being read anew). `detail`: a sentence.
+    `reason`: something (it would get some now), no members (but there is something), nothing new, waiting (all wait,
+    the first until `until_ms`), held (by `members`), limit (as many in flight as may be), paused, not assigned (to that
+    member), isolation (behind an open transaction), unavailable (its state is being read anew). `detail`: a sentence.
     """
 
     topic: str
