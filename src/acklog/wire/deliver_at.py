@@ -87,7 +87,7 @@ def _walk(body: bytes, header: Header) -> list[tuple[int, int]]:
         if size < 0 or position > len(body):
             raise ProtocolError(f'a record of {size} bytes')
         if candidate < position:
-            delta, value = _look(body, start)
+            delta, value = _look(body, start, position)
             if value is not None:
                 if not last < delta <= header.last_offset_delta:
                     raise ProtocolError(f'offset delta {delta} behind {last}')
@@ -99,17 +99,18 @@ def _walk(body: bytes, header: Header) -> list[tuple[int, int]]:
     return found
 
 
-def _look(body: bytes, position: int) -> tuple[int, tuple[bytes | None] | None]:
-    """Offset delta of the record behind whose length `position` is, and the header's value, if it has that header."""
-    position += 1
-    while body[position] >= 0x80:  # the difference in time
-        position += 1
-    delta, position = get_varint(body, position + 1)
+def _look(body: bytes, position: int, stop: int) -> tuple[int, tuple[bytes | None] | None]:
+    """Offset delta of the record from `position`, behind its length, to `stop`, and the header's value, if it has that
+    header."""
+    _, position = get_varint(body, position + 1)  # the difference in time
+    delta, position = get_varint(body, position)
     for _ in range(2):  # key and value
         size, position = get_varint(body, position)
         if size > 0:
             position += size
     count, position = get_varint(body, position)
+    if not 0 <= 2 * count <= stop - position:  # or the rest of the batch would be gone through for each record
+        raise ProtocolError(f'{count} headers in {stop - position} bytes')
     value: tuple[bytes | None] | None = None
     for _ in range(count):
         size, start = get_varint(body, position)
