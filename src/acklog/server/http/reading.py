@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 MOST_PARAMETERS = 100
 _PLACE = re.compile(r'^(?P<words>.*?)(?: - at `(?P<place>(?:key in )?\$.*)`)?$', re.DOTALL)
 _STEP = re.compile(r'\.([^.\[]+)|\[(\d+|\.\.\.)\]')
+UNNAMED = '...'  # what msgspec calls the names of a map, all of them
+LOOKED_AT = 1000  # of these, to find the one that is meant
 _FIELD = re.compile(r'^(Object missing required field|Object contains unknown field) `(.*)`$', re.DOTALL)
 
 
@@ -128,7 +130,7 @@ def body_value(endpoint: Endpoint, headers: Mapping[str, str], body: bytes) -> A
     try:
         return _decoded(body, endpoint.body)
     except msgspec.ValidationError as error:
-        words, pointer = _placed(str(error), endpoint.body)
+        words, pointer = _placed(str(error), endpoint.body, body)
         shown = pointer or 'the body'
         raise Problem(400, f'{shown}: {words}', faults=[{'pointer': pointer, 'detail': words}]) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -155,13 +157,15 @@ def _with_whole_numbers(value: Any) -> Any:
     return value
 
 
-def _placed(message: str, kind: Any) -> tuple[str, str]:
+def _placed(message: str, kind: Any, body: bytes | None = None) -> tuple[str, str]:
     """(words, JSON pointer) of what msgspec says about a `kind`; the pointer names the field that is missing or unknown
     too, and the words say what is known instead."""
     match = _PLACE.match(message)
     assert match is not None
     words, place = match['words'], match['place'] or '$'
     steps = [name or index for name, index in _STEP.findall(place.removeprefix('key in ')[1:])]
+    if body is not None and steps and steps[-1] == UNNAMED:
+        steps[-1] = _name_in_map(body, kind, steps[:-1], message)
     if (named := _FIELD.match(words)) is not None:
         known = ', '.join(known_fields(kind, steps)) or 'none'
         words = 'missing' if 'missing' in named[1] else f'unknown; known are: {known}'
@@ -169,3 +173,21 @@ def _placed(message: str, kind: Any) -> tuple[str, str]:
     elif words.startswith('Invalid enum value'):
         words += f', not one of: {", ".join(known_values(kind, steps))}'
     return words, ''.join(f'/{step.replace("~", "~0").replace("/", "~1")}' for step in steps)
+
+
+def _name_in_map(body: bytes, kind: Any, steps: Sequence[str], message: str) -> str:
+    """Which name it is of the map at that place: the one with which alone the body is refused in the same words."""
+    whole = msgspec.json.decode(body)
+    inside = whole
+    for step in steps:
+        inside = inside[int(step)] if isinstance(inside, list) else inside[step]
+    values: dict[str, Any] = dict(inside)
+    for name in list(values)[:LOOKED_AT]:
+        inside.clear()
+        inside[name] = values[name]
+        try:
+            msgspec.convert(whole, kind)
+        except msgspec.ValidationError as error:
+            if str(error) == message:
+                return name
+    return UNNAMED
