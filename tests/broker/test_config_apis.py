@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from tests.broker.admin_world import BROKER, GROUP, TOPIC, World
 
+from acklog.broker.apis.describe_configs import MOST_AT_ONCE
 from acklog.broker.configs import BROKER as BROKER_TABLE
 from acklog.broker.configs import GROUP as GROUP_TABLE
 from acklog.broker.configs import TOPIC as TOPIC_TABLE
@@ -45,6 +46,23 @@ async def test_describe_in_every_version(world: World, version: int) -> None:
         listeners = {'listeners', 'advertised.listeners'} if kind == BROKER else set()
         assert {entry['name'] for entry in result['configs']} == {*table, *listeners}
         assert not any(entry['is_sensitive'] or entry['synonyms'] for entry in result['configs'])
+
+
+async def test_what_is_asked_again_and_again_is_told_once(world: World) -> None:
+    resource = {'resource_type': TOPIC, 'resource_name': 'orders', 'configuration_keys': None}
+    one = resource | {'configuration_keys': ['retention.ms']}
+    answer = await world.call('describe_configs', 4, resources=[resource, one] * 1000)
+    assert [len(result['configs']) for result in answer['results']] == [len(TOPIC_TABLE), 1]
+
+
+async def test_no_number_of_resources_is_described(world: World) -> None:
+    resources = [
+        {'resource_type': GROUP, 'resource_name': f'{n}', 'configuration_keys': ['share.auto.offset.reset']}
+        for n in range(MOST_AT_ONCE + 2)
+    ]
+    answer = await world.call('describe_configs', 4, resources=resources)
+    codes = [result['error_code'] for result in answer['results']]
+    assert codes == [Code.NONE] * MOST_AT_ONCE + [Code.INVALID_REQUEST] * 2
 
 
 async def test_where_a_value_comes_from(world: World) -> None:

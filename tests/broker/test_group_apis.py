@@ -148,6 +148,14 @@ async def test_what_there_is_to_describe() -> None:
     assert await describe(world, 'i') == GROUP_NOT_FOUND
 
 
+async def test_all_of_a_group_is_described_once() -> None:
+    world, _ = await populated()
+    await alter(world, 'h', 'a', p0=0)
+    asked = [{'group_id': 'h', 'topics': None}, {'group_id': 'h', 'topics': [{'topic_name': 'a', 'partitions': [1]}]}]
+    groups = (await world.call(DESCRIBE, {'groups': asked * 1000}))['groups']
+    assert [[p['partition_index'] for p in group['topics'][0]['partitions']] for group in groups] == [[0], [1]]
+
+
 async def test_a_group_forgets_a_topic() -> None:
     world, _ = await populated()
     await alter(world, 'h', 'a', p0=0, p1=0)

@@ -115,6 +115,9 @@ async def test_partitions_that_are_not_there_or_named_twice(world: World) -> Non
     assert (await offset(world, LATEST, 'nope'))[0] == Code.UNKNOWN_TOPIC_OR_PARTITION
     found = await ask(world, 11, 'orders', {'partition_index': 0, **latest}, {'partition_index': 0, **latest})
     assert [one['error_code'] for one in found] == [Code.INVALID_REQUEST]
+    topic = {'name': 'orders', 'partitions': [{'partition_index': 0, **latest}]}
+    answer = await world.call('list_offsets', 11, replica_id=-1, isolation_level=0, topics=[topic, topic])
+    assert [one['partitions'][0]['error_code'] for one in answer['topics']] == [Code.INVALID_REQUEST] * 2
     found = await ask(world, 11, 'orders', {'partition_index': 0, **latest}, isolation_level=1)
     assert found[0]['offset'] == 13
 

@@ -3,6 +3,7 @@ Apache Kafka 4.4 with one node."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
@@ -72,6 +73,13 @@ async def test_a_partition_is_where_it_can_be(world: World) -> None:
         assert await reassigned(world, 't', 0, replicas) == refused
     assert await reassigned(world, 't', 9, [0]) == (UNKNOWN, 'Unable to find partition t:9.')
     assert await reassigned(world, 'none', 0, [0]) == (UNKNOWN, 'Unable to find a topic named none.')
+
+
+async def test_one_of_many_replicas_that_is_named_twice(world: World) -> None:
+    begun = time.process_time()
+    words = 'The manual partition assignment includes the broker 49999 more than once.'
+    assert await reassigned(world, 't', 0, [*range(50_000), 49_999]) == (Code.INVALID_REPLICA_ASSIGNMENT, words)
+    assert time.process_time() - begun < 1
 
 
 async def test_there_is_no_move_to_take_back_or_to_list(world: World) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ def check_brokers(broker: Broker, ids: Sequence[int]) -> None:
     if not ids:
         wrong = 'an empty replica list'
     elif len(set(ids)) < len(ids):
-        wrong = f'the broker {next(one for one in ids if ids.count(one) > 1)} more than once'
+        wrong = f'the broker {next(one for one, times in Counter(ids).items() if times > 1)} more than once'
     else:
         strange = [one for one in ids if one != broker.node.id]
         if strange:

@@ -19,6 +19,7 @@ from acklog.broker.catalog.config_changes import refused_config
 from acklog.broker.catalog.topic_names import check_new_topic_name
 from acklog.broker.catalog.topics import create_topics
 from acklog.broker.configs import TOPIC
+from acklog.broker.eager import turn
 from acklog.errors import ConfigError, LogError
 from acklog.wire.error_code import ErrorCode
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from acklog.broker.broker import Broker
 
 MOST_AT_ONCE = 10_000  # partitions in one request, as Kafka
+AT_A_TIME = 100  # topics that are told of before others have their turn
 
 
 async def handle(broker: Broker, caller: Caller, version: int, request: Any) -> dict[str, Any]:
@@ -50,6 +52,8 @@ async def handle(broker: Broker, caller: Caller, version: int, request: Any) -> 
             answers[topic.name] = _refused(topic.name, answer_to(outcome))
         else:
             answers[topic.name] = _created(broker, caller, topic, outcome)
+            if len(answers) % AT_A_TIME == 0:
+                await turn()
     return {'topics': [answers[name] for name in times]}
 
 

@@ -1,6 +1,7 @@
 """DescribeConfigs (32), v1-v4: configs in effect, where each comes from (KIP-226), type and words (KIP-569).
 
 Resources: topic, group (which need not exist, KIP-848), broker by its id; broker '' is what was set for all nodes.
+An answer is a thousand times as long as what asks for it: it is given once, and not for any number of resources.
 """
 
 from __future__ import annotations
@@ -20,10 +21,14 @@ from acklog.broker.apis.config_answers import (
 from acklog.broker.catalog.config_changes import check_node
 from acklog.broker.catalog.topic_names import check_topic_name
 from acklog.broker.configs import BROKER, CLUSTER, GROUP, TOPIC, Source, Synonym
+from acklog.broker.eager import turn
 from acklog.wire.error_code import ErrorCode
 
 if TYPE_CHECKING:
     from acklog.broker.broker import Broker
+
+MOST_AT_ONCE = 10_000  # resources: as many topics as there can be partitions by default
+AT_A_TIME = 100  # resources that are described before others have their turn
 
 
 async def handle(broker: Broker, caller: Caller, version: int, request: Any) -> dict[str, Any]:
@@ -32,24 +37,30 @@ async def handle(broker: Broker, caller: Caller, version: int, request: Any) -> 
         'documentation': getattr(request, 'include_documentation', False),
     }
     results = []
-    for entry in request.resources:
+    asked = dict.fromkeys((one.resource_type, one.resource_name, one.configuration_keys) for one in request.resources)
+    for number, (kind, name, keys) in enumerate(asked, 1):
         answer = {
-            'resource_type': entry.resource_type,
-            'resource_name': entry.resource_name,
+            'resource_type': kind,
+            'resource_name': name,
             'error_code': ErrorCode.NONE,
             'error_message': '',
             'configs': [],
         }
         try:
-            answer['configs'] = _entries(broker, caller, entry, words)
+            if number > MOST_AT_ONCE:
+                raise Refused(ErrorCode.INVALID_REQUEST, f'At most {MOST_AT_ONCE} resources are described at once.')
+            answer['configs'] = _entries(broker, caller, kind, name, keys, words)
         except Refused as error:
             answer['error_code'], answer['error_message'] = answer_to(error)
         results.append(answer)
+        if number % AT_A_TIME == 0:
+            await turn()
     return {'results': results}
 
 
-def _entries(broker: Broker, caller: Caller, entry: Any, words: dict[str, bool]) -> list[dict[str, Any]]:
-    kind, name, keys = entry.resource_type, entry.resource_name, entry.configuration_keys
+def _entries(
+    broker: Broker, caller: Caller, kind: int, name: str, keys: Any, words: dict[str, bool]
+) -> list[dict[str, Any]]:
     if kind == TOPIC_RESOURCE:
         return list(config_entries(_topic(broker, caller, name), TOPIC, keys, **words))
     if kind == GROUP_RESOURCE:

@@ -21,7 +21,8 @@ NONE = -1
 
 
 async def handle(broker: Broker, caller: Caller, version: int, request: Any) -> dict[str, Any]:
-    return {'groups': [_group(broker, caller, asked) for asked in request.groups]}
+    asked = {(group.group_id, group.topics): group for group in request.groups}  # all of a group is much: it comes once
+    return {'groups': [_group(broker, caller, group) for group in asked.values()]}
 
 
 def _group(broker: Broker, caller: Caller, asked: Any) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from acklog.broker.answers import answer_to
 from acklog.broker.api import Api, Caller, Refused
+from acklog.broker.eager import turn
 from acklog.errors import BatchError, LogError
 from acklog.wire.error_code import ErrorCode
 from acklog.wire.record_batch import read_header, records
@@ -42,13 +43,13 @@ class Found(NamedTuple):
 async def handle(broker: Broker, caller: Caller, version: int, request: Any) -> dict[str, Any]:
     committed = getattr(request, 'isolation_level', 0) == 1
     topics = []
+    times = Counter((entry.name, wanted.partition_index) for entry in request.topics for wanted in entry.partitions)
     for entry in request.topics:
-        times = Counter(partition.partition_index for partition in entry.partitions)
         answers = {}
         for wanted in entry.partitions:
             index = wanted.partition_index
             try:
-                if times[index] > 1:
+                if times[entry.name, index] > 1:
                     raise Refused(ErrorCode.INVALID_REQUEST, 'A partition must appear at most once.')
                 partition = _partition(broker, caller, entry.name, wanted)
                 await partition.truncated()
@@ -85,6 +86,7 @@ async def _find(partition: Partition, timestamp: int, version: int, *, committed
         return Found(-1, log.start, log.epoch)
     if timestamp in (LATEST_TIERED, EARLIEST_PENDING):
         return Found()
+    await turn()  # others have theirs: batches are looked into for each partition that is asked for by time
     end = log.stable_end if committed else log.visible_end
     if timestamp == MAX_TIMESTAMP:
         latest = await _latest_time(log)
