@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
+import os
 import sys
+import time
 
 import cramjam
 import pytest
@@ -51,6 +54,18 @@ def test_what_is_broken_is_refused(name: str, garbage: bytes, cut: int) -> None:
     for data in (garbage, packed[:cut], packed[:-1] + garbage):
         with contextlib.suppress(CorruptBatch):
             compression.decompress(name, data, 1 << 16)
+
+
+def test_many_gzip_members_cost_no_more_each() -> None:
+    """What lies behind a member must not be copied for each."""
+    sizes = [0, 1, 16 << 10, 100_000, 0]
+    packed = b''.join(gzip.compress(os.urandom(size)) for size in sizes)
+    assert len(compression.decompress('gzip', packed, 1 << 20)) == sum(sizes)
+    with pytest.raises(CorruptBatch, match='too early'):
+        compression.decompress('gzip', packed[:-1], 1 << 20)
+    begun = time.process_time()
+    assert compression.decompress('gzip', gzip.compress(b'') * 200_000 + gzip.compress(b'end'), 1 << 20) == b'end'
+    assert time.process_time() - begun < 2
 
 
 def test_snappy_comes_bare_or_in_blocks() -> None:

@@ -26,6 +26,7 @@ NAMES = ('none', 'gzip', 'snappy', 'lz4', 'zstd')  # by their number in a batch'
 _XERIAL = b'\x82SNAPPY\x00'
 _XERIAL_HEAD = _XERIAL + struct.pack('>ii', 1, 1)
 _XERIAL_BLOCK = 32 << 10
+_GZIP_STEP = 16 << 10  # bytes: what is left of them behind a member is copied, so it must not be all the rest
 _INT = struct.Struct('>i')
 
 
@@ -90,20 +91,26 @@ def _cramjam(name: str) -> Any:
 
 
 def _gunzip(data: Buffer, max_bytes: int) -> bytes:
-    unpacked = b''
-    rest: Buffer = data
+    pieces, size, position = [], 0, 0
+    view = memoryview(data)
     try:
-        while rest:  # a gzip file may have several members
+        while position < len(view):  # a gzip file may have several members
             unpacker = zlib.decompressobj(wbits=31)
-            unpacked += unpacker.decompress(rest, max_bytes - len(unpacked) + 1)
-            if len(unpacked) > max_bytes:
-                raise _too_large('gzip', max_bytes)
-            if not unpacker.eof:
-                raise CorruptBatch('gzip data ends too early')
-            rest = unpacker.unused_data
+            step = _GZIP_STEP
+            while not unpacker.eof:
+                if position == len(view):
+                    raise CorruptBatch('gzip data ends too early')
+                given = view[position : position + step]
+                piece = unpacker.decompress(given, max_bytes - size + 1)
+                size += len(piece)
+                if size > max_bytes:
+                    raise _too_large('gzip', max_bytes)
+                pieces.append(piece)
+                position += len(given) - len(unpacker.unused_data)
+                step *= 4
     except zlib.error as error:
         raise CorruptBatch(f'gzip data is broken: {error}') from None
-    return unpacked
+    return pieces[0] if len(pieces) == 1 else b''.join(pieces)
 
 
 def _growing(into: Callable[[bytes, bytearray], int], data: bytes, max_bytes: int) -> memoryview:
