@@ -73,3 +73,10 @@ def test_a_record_that_claims_the_headers_of_all_behind_it() -> None:
     with pytest.raises(CorruptBatch, match='100000 headers in'):
         instants(data, 0, read_header(data))
     assert time.process_time() - begun < 1
+
+
+def test_records_that_are_too_short_to_be_any() -> None:
+    """There would be one for each byte: sixteen million, out of some hundred that are sent."""
+    data = with_body(bytes(1000) + name, 1000)
+    with pytest.raises(CorruptBatch, match='a record of 0 bytes'):
+        instants(data, 0, read_header(data))

@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from acklog.errors import CorruptBatch, ProtocolError
 from acklog.wire import compression
 from acklog.wire.primitives import Buffer, get_varint
-from acklog.wire.record_batch import CONTROL, HEADER_SIZE, Header, compression_name
+from acklog.wire.record_batch import CONTROL, HEADER_SIZE, SMALLEST_RECORD, Header, compression_name
 
 NAME = 'acklog-deliver-at'
 MAX_UNPACKED = 16 << 20  # bytes that a compressed batch may unpack to, if it is not itself larger
@@ -84,7 +84,7 @@ def _walk(body: bytes, header: Header) -> list[tuple[int, int]]:
     for _ in range(header.record_count):
         size, start = get_varint(body, position)
         position = start + size
-        if size < 0 or position > len(body):
+        if size < SMALLEST_RECORD - 1 or position > len(body):  # or there would be one for each byte
             raise ProtocolError(f'a record of {size} bytes')
         if candidate < position:
             delta, value = _look(body, start, position)
