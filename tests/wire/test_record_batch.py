@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from acklog.errors import BatchError, BatchTooLarge, CorruptBatch, UnsupportedFormat
 from acklog.wire import compression, record_batch
 from acklog.wire.record_batch import HEADER_SIZE, NewRecord, Record, Span, build, check, records, spans
+from acklog.wire.records import varint
 
 from .messages import texts
 
@@ -206,3 +207,14 @@ def test_a_batch_needs_a_record() -> None:
 def test_a_gzip_stream_may_have_members() -> None:
     packed = gzip.compress(b'ab') + gzip.compress(b'cd')
     assert compression.decompress('gzip', packed, 4) == b'abcd'
+
+
+@pytest.mark.parametrize(('ms', 'delta'), [(1 << 62, 0), (-(1 << 63), 0), (0, 1 << 31), (0, -1), (0, 1 << 62)])
+def test_a_record_that_no_answer_could_tell_of(ms: int, delta: int) -> None:
+    """Its time, or its offset, would not fit into its field."""
+    made = build([b''], timestamp=1 << 62 if ms > 0 else -2)
+    record = b'\0' + varint(ms) + varint(delta) + b'\1\0\0'
+    made[HEADER_SIZE:] = varint(len(record)) + record
+    made[8:12] = (len(made) - 12).to_bytes(4)
+    with pytest.raises(CorruptBatch, match='a record at'):
+        list(records(made))

@@ -33,6 +33,9 @@ class NewRecord(NamedTuple):
     timestamp: int | None = None
 
 
+_BEYOND = 1 << 63  # ms: a time is an int64
+_LAST_DELTA = (1 << 31) - 1  # of an offset, which is an int32
+
 Bare = tuple[bytes | None, bytes | None]  # key and value
 Plain = tuple[bytes | None, bytes | None, Sequence[tuple[str, bytes | None]], int | None]  # as `NewRecord`
 
@@ -182,6 +185,8 @@ def _read_record(
         if position != end:
             raise ProtocolError(f'{end - position} bytes too many in a record')
     timestamp = base_timestamp + timestamp_delta if fixed is None else fixed
+    if not (-_BEYOND <= timestamp < _BEYOND and 0 <= offset_delta <= _LAST_DELTA):  # no answer could say it
+        raise ProtocolError(f'a record at {timestamp} ms with offset delta {offset_delta}')
     return (base_offset + offset_delta, timestamp, key, value, headers), end
 
 
