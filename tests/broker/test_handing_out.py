@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ from pytest import MonkeyPatch
 from tests.broker.groups_world import World
 
 from acklog.broker.api import Caller, Refused
-from acklog.broker.operations import Delivery
+from acklog.broker.operations import Ack, Delivery
 from acklog.errors import CorruptBatch
 from acklog.log.seam import Durability
 from acklog.wire import compression
@@ -136,3 +137,25 @@ async def test_an_offset_without_a_record_is_a_gap(world: World) -> None:
     await append(world, topic, with_body(one + two, 3))
     assert offsets(await take(world)) == [0, 1]
     assert world.fate(topic, 2) == 'done'
+
+
+async def test_many_broken_batches(world: World) -> None:
+    """Each is told apart from the others without looking at all of them."""
+    topic = await world.topic('t')
+    await append(world, topic, with_body(b'\xff' * 7, 1) * 5000, batch(b'whole'))
+    begun = time.process_time()
+    assert [record.value for record in await take(world, 10_000)] == [b'whole']
+    assert time.process_time() - begun < 1
+
+
+async def test_many_records_that_are_renewed_twice_at_once(world: World) -> None:
+    """What was said of each before is found without looking at all that was said."""
+    await world.catalog.alter_group_configs('g', lambda _: {'share.auto.offset.reset': 'earliest'})
+    topic = await world.topic('t')
+    await append(world, topic, batch(*[b''] * 2000))
+    renewals = [Ack(record.lock, 'renew') for record in await take(world, 2000)]
+    assert len(renewals) == 2000
+    begun = time.process_time()
+    results = await world.broker.operations.acknowledge(CALLER, 'g', renewals * 5)
+    assert {result.code for result in results} == {'ok'} and len(results) == 10_000
+    assert time.process_time() - begun < 0.2

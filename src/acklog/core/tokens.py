@@ -19,6 +19,7 @@ from acklog.core.share_partition import SharePartition
 from acklog.core.state import ShareState
 
 Outcome = Literal['ok', 'renewed', 'lost', 'settled']
+_Said = tuple[int, int, int, int | None, str | None]  # offset, offset, kind, at, words
 
 
 class TokenAck(NamedTuple):
@@ -33,10 +34,10 @@ class TokenAck(NamedTuple):
 
 
 class Held(NamedTuple):
-    """What of one lock is to be settled: its member, and (offset, offset, kind, at, words) each."""
+    """What of one lock is to be settled: its member, and what became of each."""
 
     member: str
-    acks: list[tuple[int, int, int, int | None, str | None]]
+    acks: list[_Said]
 
 
 def settle(partition: SharePartition, now: int, acks: Sequence[TokenAck]) -> list[Outcome]:
@@ -56,6 +57,7 @@ def _judge(state: ShareState, acks: Sequence[TokenAck]) -> tuple[list[Outcome], 
     """The outcome of each, and what of it is to be done, by lock. 'settled': it was, in another way."""
     outcomes: list[Outcome] = []
     todo: dict[int, Held] = {}
+    acks_of: dict[int, dict[int, _Said]] = {}  # by lock and offset
     said: dict[tuple[int, int], Ack] = {}
     for ack in acks:
         key = ack.offset, ack.lock
@@ -66,13 +68,14 @@ def _judge(state: ShareState, acks: Sequence[TokenAck]) -> tuple[list[Outcome], 
             outcomes.append('ok' if said[key] is ack.kind else 'settled')
         else:
             if key in said:  # renewed before in the same request: what follows is what counts
-                held = todo[ack.lock].acks
-                held[:] = [known for known in held if known[0] != ack.offset]
+                del acks_of[ack.lock][ack.offset]
             said[key] = ack.kind
             outcomes.append('renewed' if ack.kind is Ack.RENEW else 'ok')
-            todo.setdefault(ack.lock, Held(lock.member, [])).acks.append(
-                (ack.offset, ack.offset, ack.kind, ack.at, ack.words)
-            )
+            if ack.lock not in todo:
+                todo[ack.lock], acks_of[ack.lock] = Held(lock.member, []), {}
+            acks_of[ack.lock][ack.offset] = (ack.offset, ack.offset, ack.kind, ack.at, ack.words)
+    for number, held in todo.items():
+        held.acks.extend(acks_of[number].values())
     return outcomes, todo
 
 

@@ -8,6 +8,7 @@ backoff and limit of attempts apply, and what else was taken is not held up by i
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -41,17 +42,21 @@ class Handout:
     def add(self, delivery: ShareDelivery, taken: Taken, now: int) -> None:
         """What was taken of one partition; what is not given of it is settled."""
         rest = {offset: number for first, last, number in taken.ranges for offset in range(first, last + 1)}
+        offsets = list(rest)  # in order
         broken: dict[int, str] = {}
         full = False
         for first, last, row in _rows(taken):
             if isinstance(row, AcklogError):
                 self.trouble = self.trouble or row
-                broken.update({offset: str(row) for offset in rest if first <= offset <= last})
+                here = offsets[bisect_left(offsets, first) : bisect_right(offsets, last)]
+                broken.update({offset: str(row) for offset in here if offset in rest})
             elif (number := rest.get(row[0])) is not None:
                 if full := self.left <= 0 and bool(self.records):
                     break
                 del rest[row[0]]
                 self._give(delivery, taken, number, row)
+                if not rest:  # a batch may go on for millions
+                    break
         gaps = [] if full else [offset for offset in rest if offset not in broken]
         spare = [offset for offset in rest if offset not in broken] if full else []
         acks = [TokenAck(offset, taken.lock, Ack.ACCEPT) for offset in gaps]
