@@ -70,6 +70,18 @@ def test_a_new_session_takes_the_place_of_the_old_one() -> None:
     assert len(sessions) == 1
 
 
+def test_one_session_may_not_name_any_number_of_partitions() -> None:
+    sessions = ShareSessions(session_limit=2)
+    with pytest.raises(SessionLimit, match='a share session may name 2'):
+        sessions.open(KEY, [P0, P1, P2])
+    session = sessions.open(KEY, [P0, P1, P0])
+    with pytest.raises(SessionLimit, match='a share session may name 2'):
+        sessions.change(session, [P2], [])
+    assert list(session.partitions) == [P0, P1]
+    assert sessions.change(session, [], [P1])
+    assert sessions.change(session, [P2], [])
+
+
 def test_limits() -> None:
     sessions = ShareSessions(limit=2, partition_limit=3)
     first = sessions.open(KEY, [P0, P1])

@@ -7,7 +7,8 @@ error, so the counter here moves as soon as a request has passed `next`, whateve
 Sessions are remembered over a restart, their counters are not: a session that was recovered is *adoptable*, its first
 request may have any epoch (rule 7 of docs/design.md). One that nobody adopts in time is given up (`due`).
 
-Limits: how many sessions there are, and how many partitions they name altogether.
+Limits: how many sessions there are, and how many partitions they name, each and altogether. What a session names need
+not exist, and all of it is looked at, answered and written down again and again, for requests of a few bytes.
 """
 
 from __future__ import annotations
@@ -57,10 +58,11 @@ class ShareSession:
 
 
 class ShareSessions:
-    """The sessions of a node. `limit`: how many; `partition_limit`: how many partitions in all of them."""
+    """The sessions of a node. `limit`: how many; `session_limit`, `partition_limit`: how many partitions in each, and
+    in all of them."""
 
-    def __init__(self, limit: int = 2000, partition_limit: int = 500_000) -> None:
-        self.limit, self.partition_limit = limit, partition_limit
+    def __init__(self, limit: int = 2000, partition_limit: int = 500_000, session_limit: int = 10_000) -> None:
+        self.limit, self.partition_limit, self.session_limit = limit, partition_limit, session_limit
         self._sessions: dict[SessionKey, ShareSession] = {}
         self._partitions = 0
         self._adoptable: dict[SessionKey, ShareSession] = {}
@@ -81,7 +83,7 @@ class ShareSessions:
         session = ShareSession(key, partitions)
         if len(self._sessions) >= self.limit:
             raise SessionLimit(f'there are {self.limit} share sessions already')
-        self._room(len(session.partitions))
+        self._room(len(session.partitions), 0)
         self._partitions += len(session.partitions)
         self._sessions[key] = session
         return session
@@ -124,7 +126,7 @@ class ShareSessions:
         leaving = set(forgotten)
         new = [p for p in dict.fromkeys(added) if p not in session.partitions and p not in leaving]
         if new:
-            self._room(len(new))
+            self._room(len(new), len(session.partitions))
         gone = [p for p in leaving if p in session.partitions]
         for partition in gone:
             del session.partitions[partition]
@@ -154,6 +156,8 @@ class ShareSessions:
             if session.adopt_until is not None:
                 session.adopt_until += by
 
-    def _room(self, count: int) -> None:
+    def _room(self, count: int, before: int) -> None:
+        if before + count > self.session_limit:
+            raise SessionLimit(f'a share session may name {self.session_limit} partitions')
         if self._partitions + count > self.partition_limit:
             raise SessionLimit(f'share sessions may name {self.partition_limit} partitions altogether')

@@ -72,6 +72,7 @@ class Sessions:
 
     def _open(self, caller: Caller, key: SessionKey, partitions: Collection[TopicPartition]) -> ShareSession:
         self._sessions.limit = self._broker.settings.integer('group.share.max.share.sessions')
+        self._sessions.session_limit = self._most_partitions()
         self._left(key)
         known = self._sessions.find(key) is not None
         try:
@@ -84,6 +85,10 @@ class Sessions:
         self._presence.seen(key, Use.SESSION, caller)
         self._remembered.session(session, caller.principal)
         return session
+
+    def _most_partitions(self) -> int:
+        """That a session may name: as many as there may be, or are."""
+        return max(self._broker.settings.integer('acklog.max.partitions'), self._broker.catalog.partitions)
 
     def close(self, session: ShareSession) -> None:
         """See `Groups.close_session`."""
@@ -125,6 +130,7 @@ class Sessions:
         """Sessions from before a restart; those that nobody adopts in time are lost."""
         broker = self._broker
         self._sessions.limit = broker.settings.integer('group.share.max.share.sessions')
+        self._sessions.session_limit = self._most_partitions()
         for key, principal, partitions in list(self._remembered.sessions()):
             group = broker.catalog.groups.get(key.group)
             try:
