@@ -27,7 +27,7 @@ from acklog.wire.error_code import ErrorCode
 if TYPE_CHECKING:
     from acklog.broker.broker import Broker
 
-MOST_AT_ONCE = 10_000  # resources: as many topics as there can be partitions by default
+MOST_AT_ONCE = 20_000  # resources: as many as there can be topics, by default
 AT_A_TIME = 100  # resources that are described before others have their turn
 
 
