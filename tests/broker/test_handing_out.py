@@ -155,7 +155,10 @@ async def test_many_records_that_are_renewed_twice_at_once(world: World) -> None
     await append(world, topic, batch(*[b''] * 2000))
     renewals = [Ack(record.lock, 'renew') for record in await take(world, 2000)]
     assert len(renewals) == 2000
-    begun = time.process_time()
-    results = await world.broker.operations.acknowledge(CALLER, 'g', renewals * 5)
-    assert {result.code for result in results} == {'ok'} and len(results) == 10_000
-    assert time.process_time() - begun < 0.2
+    took = {}
+    for times in (1, 5) * 3:
+        begun = time.process_time()
+        results = await world.broker.operations.acknowledge(CALLER, 'g', renewals * times)
+        took[times] = min(time.process_time() - begun, took.get(times, 60))
+        assert [result.code for result in results] == ['ok'] * times * 2000
+    assert took[5] < 12 * took[1]
