@@ -43,6 +43,7 @@ TRANSACTIONAL = 0x10
 CONTROL = 0x20
 
 SMALLEST_RECORD = 7  # bytes: one for each of its fields
+MOST_COMPRESSED = 1_000_000  # records of a compressed batch: a few kB can be as many as one likes
 MAX_UNPACKED = 128 << 20  # bytes that one batch may unpack to, unless its reader says otherwise
 
 _LENGTH_AT = 8  # of the length field
@@ -159,8 +160,8 @@ def check(data: Buffer, max_bytes: int) -> list[Header]:
 
     `max_bytes`: largest batch (`max.message.bytes`). Returns their headers, in order; one lies behind the other. Raises
     UnsupportedFormat for a magic below 2, BatchTooLarge, and CorruptBatch for all else: lengths, CRC, counts (no more
-    records than the bytes can hold, or MAX_UNPACKED bytes where they are compressed), attributes that are not a
-    producer's to set, producer ids without epoch or sequence.
+    records than the bytes can hold), attributes that are not a producer's to set, producer ids without epoch or
+    sequence. A compressed batch of more than MOST_COMPRESSED records is too large as well.
     """
     if not len(data):
         raise CorruptBatch('no batch at all')
@@ -205,9 +206,10 @@ def _is_plain(header: Header) -> bool:
 
 
 def _most_records(header: Header) -> int:
-    """No more fit: offsets are given, and delivered, by what a batch says that it has."""
-    unpacked = MAX_UNPACKED if header.attributes & COMPRESSION_MASK else header.size - HEADER_SIZE
-    return unpacked // SMALLEST_RECORD
+    """No more fit, or may be: offsets are given, and delivered, by what a batch says that it has."""
+    if header.attributes & COMPRESSION_MASK:
+        return MOST_COMPRESSED
+    return (header.length + _BEHIND_LENGTH - HEADER_SIZE) // SMALLEST_RECORD
 
 
 def _check_counts(header: Header) -> None:
@@ -219,6 +221,10 @@ def _check_counts(header: Header) -> None:
         raise CorruptBatch("the timestamp type LogAppendTime is the server's to set")
     compression_name(header.attributes)
     if header.record_count > _most_records(header):
+        if header.attributes & COMPRESSION_MASK:
+            raise BatchTooLarge(
+                f'a compressed batch of {header.record_count} records, at most {MOST_COMPRESSED} are allowed'
+            )
         raise CorruptBatch(f'{header.record_count} records are more than {header.size} bytes can hold')
     if header.producer_id >= 0:
         if header.producer_epoch < 0 or header.base_sequence < 0:
