@@ -221,7 +221,8 @@ class SharePartition:
             held = [o for o in range(first, last + 1) if self._holds(o, member, lock)]
             others = [o for o in range(first, last + 1) if o in self.entries and o not in held]
             gap = set(kinds if isinstance(kinds, tuple) else [kinds]) == {Ack.GAP}
-            if (not held and not gap) or others or last >= self.end or seen.intersection(held) or last < first:
+            there = 0 <= first <= last < self.end
+            if (not held and not gap) or others or not there or seen.intersection(held):
                 raise InvalidRecordState(f'{first}..{last}')
             seen.update(held)
         for first, last, kinds, at, words in acks:

@@ -435,6 +435,18 @@ def test_deferred_by_no_delay_it_is_deferred_until_now() -> None:
     assert state.status.record(0).deferred == NOW + 5
 
 
+def test_delays_count_from_the_latest_that_it_may_be_and_instants_are_what_they_are() -> None:
+    state = partition(ShareConfig(backoff=parse('fixed:7ms'), cut_ms=1))
+    take(state, plain((0, 6)))
+    state.acknowledge(NOW, 'a', [(0, 0, Ack.RELEASE), (1, 1, Ack.RELEASE, -5), (2, 2, Ack.RELEASE, NOW + 5)])
+    state.acknowledge(NOW, 'a', [(3, 3, Ack.RELEASE, -5), (4, 4, Ack.RELEASE, NOW + 5)])
+    state.acknowledge(NOW, 'a', [(5, 5, Ack.RELEASE, 0)])
+    state.defer(NOW, 6, -5)
+    assert [state.status.record(offset).due for offset in range(5)] == [NOW + ms for ms in (8, 6, 5, 6, 5)]
+    assert states(state, 5) == ['available']
+    assert state.status.record(6).deferred == NOW + 6
+
+
 def test_what_had_come_when_the_clock_was_set_back_does_not_wait_again_after_a_restart() -> None:
     state = partition()
     take(state, plain((0, 1)))

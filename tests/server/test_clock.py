@@ -229,6 +229,27 @@ async def released(server: Server, raw: Raw, *times: tuple[int | None, int | Non
     return topic
 
 
+async def test_no_delay_is_short_whenever_in_a_millisecond_it_begins(serve: Serve) -> None:
+    server = await serve()
+    raw = await Raw.connect(address_of(server))
+    topic = await released(server, raw, (None, 1))
+    group = server.broker.catalog.groups['g']
+    await server.broker.catalog.alter_group_configs('g', lambda _: {'share.delivery.count.limit': '1000'})
+    server.broker.deliveries.reconfigure(group)
+    delivery = server.broker.deliveries.find(group, topic.bytes, 0)
+    assert delivery is not None
+    begun, short = 0.0, []
+    for epoch in range(1, 60):
+        answer = await raw.call(SHARE_FETCH, 1, share_fetch('g', 'm', epoch, topic, wait=5000))
+        lasted = time.monotonic() - begun
+        assert acquired(answer) == [(0, 0, 0)]
+        short += [lasted] if lasted < 0.004 else []
+        await asyncio.sleep(epoch * 17 % 100 / 1e5)  # up to 1 ms
+        begun = time.monotonic()
+        delivery.acknowledge('m', [(0, 0, bytes([RELEASE]), None, 4, None)])
+    assert short == []
+
+
 @pytest.mark.parametrize('behind_ms', [0, 1_000, 3_600_000, 30 * 24 * 3_600_000])
 async def test_a_start_with_the_wall_clock_behind_keeps_nobody_waiting(serve: Serve, behind_ms: int) -> None:
     """A record that comes again in half a second does so, whatever the wall clock shows then."""

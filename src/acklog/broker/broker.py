@@ -52,12 +52,15 @@ class Node:
 class Broker:
     """Made by `Broker.open`; the attributes are for reading."""
 
-    def __init__(self, opener: Opener, catalog: Catalog, journal: Journal, clock: Clock, timer: Timer) -> None:
+    def __init__(
+        self, opener: Opener, catalog: Catalog, journal: Journal, clock: Clock, timer: Timer, cut_ms: int
+    ) -> None:
         self.opener = opener
         self.catalog = catalog
         self.settings: Settings = catalog.settings
         self.clock = clock
         self.timer = timer
+        self.cut_ms = cut_ms
         directory = os.path.abspath(self.settings.text('data'))
         self.node = Node(cluster_id=catalog.cluster_id, directory=directory)
         self.partitions: dict[tuple[bytes, int], Partition] = {}
@@ -74,11 +77,12 @@ class Broker:
         self.latest = 0  # newest time in the journal when it was opened, ms
 
     @classmethod
-    async def open(cls, opener: Opener, settings: Settings, clock: Clock, timer: Timer) -> Broker:
-        """Recover everything from its logs. Raises LogError."""
+    async def open(cls, opener: Opener, settings: Settings, clock: Clock, timer: Timer, *, cut_ms: int = 0) -> Broker:
+        """Recover everything from its logs. `cut_ms`: by how much the clock may show too little, as one does that shows
+        whole ms; so much is added to delays, none of which may be short. Raises LogError."""
         catalog = await Catalog.open(opener, clock, settings)
         journal = Journal(await opener.open(JOURNAL, JOURNAL_CONFIG, internal=True), clock, timer)
-        broker = cls(opener, catalog, journal, clock, timer)
+        broker = cls(opener, catalog, journal, clock, timer, cut_ms)
         broker._configure_journal()
         settings.on_change.append(broker._configure_journal)
         await open_partitions(broker)

@@ -39,16 +39,17 @@ def fail(state: ShareState, config: ShareConfig, offsets: BitMap64, cause: Cause
         if not group:
             continue
         if at is None:
-            _fail(state, config, group, cause, now, _dues(config.backoff, group, attempts + 1, now), Until.DELAY)
+            due = _dues(config.backoff, group, attempts + 1, now + config.cut_ms)
+            _fail(state, config, group, cause, now, due, Until.DELAY)
         elif isinstance(at, int):
-            _fail(state, config, group, cause, now, *instant_of(at, now))
+            _fail(state, config, group, cause, now, *instant_of(at, now + config.cut_ms if at else now))
         else:
             _fail_each(state, config, group, cause, now, at)
 
 
-def instant_of(when: When, now: int) -> tuple[int, Until]:
-    """The instant, and what it is."""
-    return (when, Until.NAMED) if when > 0 else (now - when, Until.DELAY)
+def instant_of(when: When, since: int) -> tuple[int, Until]:
+    """The instant, and what it is; a delay counts from `since`."""
+    return (when, Until.NAMED) if when > 0 else (since - when, Until.DELAY)
 
 
 def _fail_each(
@@ -59,7 +60,8 @@ def _fail_each(
         _fail(state, config, offsets, cause, now, array('q', times), Until.NAMED)
         return
     delayed = BitMap64([offset for offset, when in zip(offsets, times, strict=True) if when < 0])
-    delays = array('q', [now - when for when in times if when < 0])
+    since = now + config.cut_ms
+    delays = array('q', [since - when for when in times if when < 0])
     _fail(state, config, delayed, cause, now, delays, Until.DELAY)
     if len(delayed) < len(offsets):
         instants = array('q', [when for when in times if when >= 0])
@@ -130,10 +132,10 @@ def _fail_deferred(state: ShareState, config: ShareConfig, offsets: BitMap64, ca
     return rest
 
 
-def _dues(backoff: Backoff, offsets: BitMap64, attempts: int, now: int) -> Dues | None:
+def _dues(backoff: Backoff, offsets: BitMap64, attempts: int, since: int) -> Dues | None:
     if not backoff.jitter or len(offsets) == 1:
         delay = backoff.delay(attempts, offsets.min())
-        return now + delay if delay > 0 else None
+        return since + delay if delay > 0 else None
     if not backoff.delay(attempts):
         return None
-    return array('q', [now + backoff.delay(attempts, offset) for offset in offsets])
+    return array('q', [since + backoff.delay(attempts, offset) for offset in offsets])

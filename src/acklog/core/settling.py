@@ -37,9 +37,9 @@ def pend_all(state: ShareState, config: ShareConfig, member: str, settlement: Se
         if kind == Ack.RENEW:
             _settle(state, config, member, kind, offsets, now, at)
         else:
-            _pend(state, member, Ack(kind), offsets, at, now)
+            _pend(state, member, Ack(kind), offsets, at, now + config.cut_ms)
     for offset, at in settlement.times.items():
-        _pend(state, member, Ack.RELEASE, span(offset, offset), at, now)
+        _pend(state, member, Ack.RELEASE, span(offset, offset), at, now + config.cut_ms)
 
 
 def _settle(
@@ -56,9 +56,9 @@ def _settle(
         record(state, ev.Renewed(offsets, now + config.lock_ms))
 
 
-def _pend(state: ShareState, member: str, kind: Ack, offsets: BitMap64, at: When | None, now: int) -> None:
+def _pend(state: ShareState, member: str, kind: Ack, offsets: BitMap64, at: When | None, since: int) -> None:
     if kind is Ack.RELEASE and at is not None:
-        record(state, ev.Deferred(offsets, *instant_of(at, now)))
+        record(state, ev.Deferred(offsets, *instant_of(at, since)))
     record(state, ev.Pended(member, kind, offsets))
 
 
@@ -71,8 +71,9 @@ def end_transaction(state: ShareState, config: ShareConfig, member: str, commit:
             record(state, ev.Returned(offsets.copy(), Return.ABORTED))
 
 
-def defer(state: ShareState, now: int, offset: int, at: When, deliveries: int | None) -> None:
-    """If the current delivery fails, no earlier than `at`. Raises InvalidRecordState."""
+def defer(state: ShareState, since: int, offset: int, at: When, deliveries: int | None) -> None:
+    """If the current delivery fails, no earlier than `at`, of which a delay counts from `since`. Raises
+    InvalidRecordState."""
     if offset < 0 or state.locks.of(offset) is None or deliveries not in (None, state.history.deliveries.of(offset)):
         raise InvalidRecordState(f'{offset} is not held, or not in that delivery')
-    record(state, ev.Deferred(span(offset, offset), *instant_of(at, now)))
+    record(state, ev.Deferred(span(offset, offset), *instant_of(at, since)))

@@ -15,7 +15,9 @@ class ShareConfig:
     which a record goes dead, None: never (`share.delivery.count.limit`); `max_in_flight`: records acquired, pending
     or dying beyond which nothing is acquired (`share.partition.max.record.locks`); `dead_letter_topic`: whether a
     record's dead letter is written before it is dead; `waiting_max_ms`: how long a failed record may wait for its next
-    delivery before it dies, None: as long as it is told (`acklog.waiting.max.ms`).
+    delivery before it dies, None: as long as it is told (`acklog.waiting.max.ms`); `cut_ms`: by how much the instants
+    may be too low that calls give as `now`, as of a clock that shows whole ms: delays count from so much later, since
+    none may be short.
     """
 
     lock_ms: int = 30_000
@@ -24,3 +26,4 @@ class ShareConfig:
     backoff: Backoff = field(default_factory=Backoff)
     dead_letter_topic: bool = False
     waiting_max_ms: int | None = None
+    cut_ms: int = 0

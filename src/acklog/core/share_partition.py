@@ -184,7 +184,7 @@ class SharePartition:
         `deliveries`, where given, must be the record's number. Raises InvalidRecordState.
         """
         self.advance(now)
-        settling.defer(self.state, now, offset, at, deliveries)
+        settling.defer(self.state, now + self.config.cut_ms, offset, at, deliveries)
 
     # -- members -------------------------------------------------------------------------------------------------------
 

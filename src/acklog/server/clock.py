@@ -18,6 +18,7 @@ from collections.abc import Callable
 
 from acklog.server.alarm import open_alarm
 
+CUT_MS = 1  # what a `Clock` shows is too little by up to so much
 STEP_NS = 2_000_000
 LOOK_MS = 1000
 REST_MS = 500  # between two steps: a clock that is set without end must not be all that the server does

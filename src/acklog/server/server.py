@@ -21,7 +21,7 @@ from acklog.log.directory import DataDirectory
 from acklog.log.files import Files
 from acklog.server import sockets
 from acklog.server.addresses import advertised, parse_address
-from acklog.server.clock import Clock, LoopTimer
+from acklog.server.clock import CUT_MS, Clock, LoopTimer
 from acklog.server.dispatch import Dispatch
 from acklog.server.file_limit import Shares, raise_limit, shares
 from acklog.server.http import address as http_address
@@ -121,7 +121,7 @@ class Server:
         )
         timer = LoopTimer(clock, asyncio.get_running_loop())  # not before, since it has to be stopped
         try:
-            broker = await Broker.open(directory, settings, clock, timer)
+            broker = await Broker.open(directory, settings, clock, timer, cut_ms=CUT_MS)
             clock.not_below(broker.latest)
             timer.moved()  # what recovery has asked for is no further away than before
             broker.node.host, broker.node.port = told

@@ -74,7 +74,7 @@ class Deliveries:
             if self._broker.partition(topic_id, index) is not partition or known is not group:
                 raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, 'the topic or the group was deleted meanwhile')
         locks = max(self._broker.clock() * 1000, self._highest_lock)  # no two of them have the same, not of one
-        config = share_config(group, partition.topic_name)
+        config = share_config(group, self._broker.cut_ms, partition.topic_name)
         state = SharePartition(config, start, locks=locks)  # that ended and began anew either
         self.journal.begin(key, list(state.snapshot()))
         return self._add(key, group, partition, state)
@@ -156,7 +156,8 @@ class Deliveries:
     def reconfigure(self, group: Group) -> None:
         """The group's config has changed: locks given from now on, and failures from now on, follow it."""
         for delivery in self.of_group(group.id):
-            delivery.state.reconfigure(share_config(group, delivery.partition.topic_name))
+            config = share_config(group, self._broker.cut_ms, delivery.partition.topic_name)
+            delivery.state.reconfigure(config)
             delivery.read_committed = read_committed(group)
             delivery.watch = self._watch_of(group)
             delivery.decided()
@@ -228,7 +229,7 @@ class Deliveries:
                 self.journal.end(key)
                 continue
             delivery = self._add(key, group, partition, state)
-            state.config = share_config(group, partition.topic_name)
+            state.config = share_config(group, broker.cut_ms, partition.topic_name)
             if state.end > partition.log.end:
                 state.cut(partition.log.end)
             state.log_starts_at(partition.log.start)
@@ -253,4 +254,4 @@ class Deliveries:
 
     def _empty(self, key: ShareKey) -> SharePartition:
         group = self._broker.group_by_id(key.group)
-        return SharePartition(ShareConfig() if group is None else share_config(group))
+        return SharePartition(ShareConfig() if group is None else share_config(group, self._broker.cut_ms))

@@ -9,8 +9,9 @@ from acklog.core import backoff
 from acklog.core.share_partition import ShareConfig
 
 
-def share_config(group: Readable, topic: str = '') -> ShareConfig:
-    """What core is told about how records of `topic` are delivered. A topic is not its own dead-letter topic."""
+def share_config(group: Readable, cut_ms: int, topic: str = '') -> ShareConfig:
+    """What core is told about how records of `topic` are delivered. A topic is not its own dead-letter topic. `cut_ms`:
+    see `Broker.open`."""
     limit, waiting_max = group.integer('share.delivery.count.limit'), group.integer('acklog.waiting.max.ms')
     return ShareConfig(
         lock_ms=group.integer('share.record.lock.duration.ms'),
@@ -19,6 +20,7 @@ def share_config(group: Readable, topic: str = '') -> ShareConfig:
         backoff=backoff.parse(group.text('acklog.retry.backoff')),
         dead_letter_topic=group.text('errors.deadletterqueue.topic.name') not in ('', topic),
         waiting_max_ms=None if waiting_max < 0 else waiting_max,
+        cut_ms=cut_ms,
     )
 
 

@@ -103,7 +103,7 @@ class Refolds:
         known = group is not None and broker.deliveries.find(group, key.topic, key.partition) is delivery
         if group is None or not known or state is None or key in self._lost:  # it has ended, or is lost again
             return
-        state.config = share_config(group, delivery.partition.topic_name)
+        state.config = share_config(group, broker.cut_ms, delivery.partition.topic_name)
         for step in self._journal.steps.since(end):
             state.fold(step)
         delivery.state = state
