@@ -52,7 +52,10 @@ MUTANTS = [
         'attempts >= config.attempts_limit',
     ),
     Mutant(
-        'the backoff of one attempt less', 'core/failing', 'group, attempts + 1, now)', 'group, max(attempts, 1), now)'
+        'the backoff of one attempt less',
+        'core/failing',
+        'group, attempts + 1, now + ',
+        'group, max(attempts, 1), now + ',
     ),
     Mutant(
         'a named time is overlooked when it was deferred',
@@ -320,8 +323,8 @@ MUTANTS = [
     Mutant(
         'a delay that a subscriber names is an instant',
         'core/failing',
-        '(now - when, Until.DELAY)',
-        '(now - when, Until.NAMED)',
+        '(since - when, Until.DELAY)',
+        '(since - when, Until.NAMED)',
     ),
     Mutant(
         'a restart takes back what had come when the clock was set back',

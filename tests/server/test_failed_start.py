@@ -41,7 +41,7 @@ async def test_what_cannot_be_had(serve: Serve, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(('owner', 'name'), [(Broker, 'open'), (Listener, 'serve')])
 async def test_later_steps(serve: Serve, monkeypatch: pytest.MonkeyPatch, owner: type, name: str) -> None:
-    async def fails(*_: Any) -> None:
+    async def fails(*_: Any, **__: Any) -> None:
         raise OSError('as if')
 
     monkeypatch.setattr(owner, name, fails)

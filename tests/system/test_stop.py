@@ -143,7 +143,7 @@ import asyncio, sys
 from acklog.broker.broker import Broker
 from acklog.cli.main import main
 
-async def held(*args):
+async def held(*_, **__):
     sys.stderr.write('held\\n')
     await asyncio.sleep(60)
 
