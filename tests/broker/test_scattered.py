@@ -128,3 +128,17 @@ async def test_what_the_log_has_not_any_more_is_not_made_ready() -> None:
     await delivery.partition.log.truncate_before(3 * RECORDS)
     world.pass_time(1000)
     assert await poll == [kept(number) for number in range(3, BATCHES)]
+
+
+@pytest.mark.parametrize('turns', range(1, 11))
+async def test_what_was_reserved_is_moved_on_while_it_is_read(monkeypatch: pytest.MonkeyPatch, turns: int) -> None:
+    monkeypatch.setattr(World, 'delay', 3)
+    world = await World.open()
+    _, delivery = await scattered(world, [1000] * BATCHES)
+    world.pass_time(1000)
+    taking = asyncio.create_task(taken(delivery, 100 * SIZE))
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    assert not taking.done()
+    await delivery.seek(BATCHES * RECORDS)
+    assert await taking == []

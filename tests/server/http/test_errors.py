@@ -43,6 +43,10 @@ def test_no_such_method(api: httpx.Client) -> None:
             b'{"name": "a", "configs": {"cleanup.policy": "delete", "retention.ms": 5, "segment.ms": 6}}',
             [{'pointer': '/configs/retention.ms', 'detail': 'Expected `str`, got `int`'}],
         ),
+        (
+            b'{"name": "a", "configs": {"retention.ms": 5}, and no JSON from here on',
+            [{'pointer': '/configs/...', 'detail': 'Expected `str`, got `int`'}],
+        ),
         (b'[]', [{'pointer': '', 'detail': 'Expected `object`, got `array`'}]),
     ],
 )

@@ -51,7 +51,7 @@ async def read(delivery: ShareDelivery, reservation: Reservation, max_bytes: int
     while reading.goes_on:
         reading.add_kept(log.start)
         stretch = reading.next_stretch()
-        if stretch is None or not reading.goes_on:
+        if stretch is None:
             break
         first, stop = stretch
         try:
@@ -68,13 +68,15 @@ async def read(delivery: ShareDelivery, reservation: Reservation, max_bytes: int
 
 
 class _Reading:
-    """What has been read of what is reserved. `left`: bytes that may still be sent."""
+    """What has been read of what was reserved when it began: of that something may be taken away while the log is read.
+    `left`: bytes that may still be sent."""
 
-    __slots__ = ('_at', '_count', '_delivery', '_fresh', '_reservation', '_stretches', 'left', 'pieces')
+    __slots__ = ('_at', '_count', '_delivery', '_fresh', '_offsets', '_reservation', '_stretches', 'left', 'pieces')
 
     def __init__(self, delivery: ShareDelivery, reservation: Reservation, max_bytes: int) -> None:
         self._delivery, self._reservation = delivery, reservation
-        self._at, self._count = 0, len(reservation.offsets)  # so many of the offsets are done with
+        self._offsets = reservation.offsets.copy()
+        self._at, self._count = 0, len(self._offsets)  # so many of the offsets are done with
         self._stretches: list[tuple[int, int]] = []
         self._fresh = FRESH
         self.left = max_bytes
@@ -86,7 +88,7 @@ class _Reading:
 
     def add_kept(self, log_start: int) -> None:
         """The batches that come next, as long as they are kept for excerpts."""
-        offsets, pieces, key = self._reservation.offsets, self.pieces, self._delivery.key
+        offsets, pieces, key = self._offsets, self.pieces, self._delivery.key
         find = self._delivery.excerpts.find
         while self._at < self._count and (self.left > 0 or not pieces):
             first = offsets[self._at]
@@ -98,11 +100,13 @@ class _Reading:
             self._at = offsets.rank(kept[0].last)
 
     def next_stretch(self) -> tuple[int, int] | None:
-        """What to read from the log now: from the first offset on, batches that begin below the second."""
+        """What to read from the log now: from the first offset on, what begins below the second; None: nothing."""
         reservation, pieces = self._reservation, self.pieces
+        if not self.goes_on:
+            return None
         if self._at < self._count:
-            first = reservation.offsets[self._at]
-            stretches = self._stretches = self._stretches or _stretches(reservation.offsets)
+            first = self._offsets[self._at]
+            stretches = self._stretches = self._stretches or _stretches(self._offsets)
             return first, stretches[bisect_right(stretches, first, key=itemgetter(0)) - 1][1]
         if reservation.tail is None:
             return None
@@ -121,21 +125,21 @@ class _Reading:
             else:
                 self.left -= size
                 self._fresh -= span.size
-        self._at = self._reservation.offsets.rank(self.pieces[-1].span.last)
+        self._at = self._offsets.rank(self.pieces[-1].span.last)
 
     def pass_over(self, stop: int) -> bool:
         """What lies below `stop` is not to be had. False if nothing is left."""
         if self._at == self._count:
             return False
-        self._at = self._reservation.offsets.rank(stop - 1)
+        self._at = self._offsets.rank(stop - 1)
         return True
 
     def _sent(self, span: Span) -> int:
         """How many bytes of the batch are sent, about, if what is reserved is taken."""
-        reservation = self._reservation
-        if reservation.tail is not None and span.last >= reservation.tail:
+        tail = self._reservation.tail
+        if tail is not None and span.last >= tail:
             return span.size
-        return excerpt_size(span, reservation.offsets.range_cardinality(span.first, span.last + 1))
+        return excerpt_size(span, self._offsets.range_cardinality(span.first, span.last + 1))
 
 
 def _stretches(wanted: BitMap64) -> list[tuple[int, int]]:

@@ -177,7 +177,10 @@ def _placed(message: str, kind: Any, body: bytes | None = None) -> tuple[str, st
 
 def _name_in_map(body: bytes, kind: Any, steps: Sequence[str], message: str) -> str:
     """Which name it is of the map at that place: the one with which alone the body is refused in the same words."""
-    whole = msgspec.json.decode(body)
+    try:
+        whole = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):  # what is behind the fault is no JSON
+        return UNNAMED
     inside = whole
     for step in steps:
         inside = inside[int(step)] if isinstance(inside, list) else inside[step]

@@ -11,10 +11,12 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from acklog.server.clock import LAST
+
 MOST_RECORDS = 10_000  # in one request
 LONGEST_PAGE = 1_000
 HIGHEST = (1 << 63) - 1
-LATEST = 253_402_300_799_999  # ms: the end of the year 9999
+LATEST = LAST  # ms
 
 BASE64 = '^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$'
 
