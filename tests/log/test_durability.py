@@ -470,10 +470,21 @@ async def test_missing_bytes_of_what_was_synced_are_damage(local: LocalWorld) ->
 async def test_a_read_error_names_file_and_position(local: LocalWorld) -> None:
     log = await local.open()
     await put(log, 'a')
+    await put(log, 'b')
     local.files.fail('pread', errno.EIO, LOG)
     with pytest.raises(Damaged, match=r'0\.log: at 0'):
         await log.read(0, 100)
-    assert await contents(log) == ['a']
+    assert await contents(log) == ['a', 'b']
+
+
+async def test_who_waits_at_the_end_needs_no_file_for_what_is_published(local: LocalWorld) -> None:
+    log = await local.open()
+    await put(log, 'a')
+    await put(log, 'b', 'c')
+    local.files.fail('pread', errno.EIO, LOG)
+    assert await contents(log, 1) == ['b', 'c']
+    with pytest.raises(Damaged):  # nothing but that is at hand
+        await log.read(0, 100)
 
 
 @pytest.mark.parametrize('seed', range(30))

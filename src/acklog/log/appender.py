@@ -27,6 +27,7 @@ from acklog.log.segment import MARK_BYTES, Segment
 from acklog.log.store import Store
 
 _JOINED = 128 << 10  # bytes; several buffers below that are copied into one, which costs less than a vector
+_KEPT = 2048  # bytes; as much of each log stays in memory for those who wait at its end
 
 
 class Appender:
@@ -199,6 +200,8 @@ class Appender:
         placer.done()
         segment.size, segment.next = placer.tail, placer.end
         segment.max_timestamp, segment.appended = placer.max_timestamp, self.latest
+        latest = buffers[-1]
+        segment.latest = bytes(latest) if len(latest) <= _KEPT else None  # a copy: buffers are used again
         progress = self.progress
         progress.written = placer.end
         if segment.size - segment.marked >= MARK_BYTES:

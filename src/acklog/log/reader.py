@@ -2,8 +2,9 @@
 
 Strategy: the sparse index gives a position at or before what is wanted, a hop over headers from there the exact one.
 Then one read brings all that is answered; where it has to end is found through the index again. Where a reader will go
-on is remembered, so that it needs no search. Bytes that this process has not written are checked, CRC included, when
-they are first read; a broken batch raises Damaged with file and position, and those before it are answered first.
+on is remembered, so that it needs no search; what was written last is in memory while it is small. Bytes that this
+process has not written are checked, CRC included, when they are first read; a broken batch raises Damaged with file and
+position, and those before it are answered first.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ _REMEMBERED = 16  # readers
 _WINDOW = 8192  # bytes read at once when only headers are wanted
 _FEW = 64  # offsets; so near to each other they are likely to be in one batch
 _NEAR = 20_480  # bytes read at once when that is looked for
+_FIRST = struct.Struct('>q')
 _HOP = struct.Struct('>qi4xb6xi')  # first offset, length, magic, last offset delta
 _BEHIND_LENGTH = 12
 
@@ -40,6 +42,9 @@ class Reader:
         """Whole batches from the one that holds `offset`, that begin below `end`; `start <= offset < end`. Raises
         Damaged."""
         if end - offset <= _FEW and offset not in self._ends:
+            latest = self._latest(offset, end)
+            if latest is not None and len(latest) <= max_bytes:
+                return latest
             batch = self._one(offset, end)
             if batch is not None:
                 return batch
@@ -70,6 +75,14 @@ class Reader:
         self._ends.clear()
 
     # --- finding
+
+    def _latest(self, offset: int, end: int) -> bytes | None:
+        """What was written last if it is `[offset, end)`, as for all that wait for what is published."""
+        segment = self.store.segments[-1]
+        latest = segment.latest
+        if latest is None or end != segment.next or _FIRST.unpack_from(latest)[0] != offset:
+            return None
+        return latest
 
     def _one(self, offset: int, end: int) -> bytes | memoryview | None:
         """The batch that holds `offset` if it also reaches to `end`, by one read if it is not large; None: look for it

@@ -41,6 +41,7 @@ class Segment:
         'index',
         'index_crc',
         'index_size',
+        'latest',
         'marked',
         'marked_entries',
         'marked_synced',
@@ -71,6 +72,7 @@ class Segment:
         self.index_crc = 0  # of its last chunk
         self.all_producers = False  # its first chunk names all producers
         self.handle = -1  # open for writing, while not all is on disk
+        self.latest: bytes | None = None  # what was written last, up to `next`, where it is small
         self.marked = 0  # bytes of the segment that the index file speaks of
         self.marked_entries = 0
         self.marked_synced = -1  # what it says is on disk, itself being there
