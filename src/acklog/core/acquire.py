@@ -74,9 +74,10 @@ def reserve(
     """Hide up to `wanted` available offsets from other readers, and the log's tail if these are fewer."""
     if wanted <= 0:
         return None
-    offsets, alone = BitMap64(), False
     if state.free:
         offsets, alone = up_to_last_attempt(state, lowest(state.free, wanted), attempts_limit)
+    else:
+        offsets, alone = BitMap64(), False
     tail = None
     if len(offsets) < wanted and not alone and state.end < log_end:
         tail = state.end if all(other.tail is None for other in state.reservations) else None

@@ -34,19 +34,16 @@ class Counter:
 
     def add(self, offsets: BitMap64) -> None:
         """One more for each of `offsets`; those at 32,767 stay there."""
-        planes = self.planes
-        if not planes:
-            planes.append(offsets.copy())
-            return
-        if planes[0].isdisjoint(offsets):
-            planes[0] |= offsets
-            return
-        carry = offsets
+        planes, carry = self.planes, offsets
         for plane in planes:
+            if plane.isdisjoint(carry):
+                plane |= carry
+                return
+            if carry <= plane:  # mostly all have the same number, and making a set is what costs
+                plane -= carry
+                continue
             rest = plane & carry
             plane ^= carry
-            if not rest:
-                return
             carry = rest
         if len(planes) < WIDTH:
             planes.append(carry.copy())

@@ -36,10 +36,11 @@ class Lock:
 class Locks:
     """All locks of a share partition. An offset is in one lock at most (rule 1)."""
 
-    __slots__ = ('_blocks', '_deadlines', 'held')
+    __slots__ = ('_blocks', '_borrowed', '_deadlines', 'held')
 
     def __init__(self) -> None:
         self.held: dict[str, BitMap64] = {}  # by member, without empty ones
+        self._borrowed: set[str] = set()  # members whose set is an event's: it is replaced, never changed
         self._blocks: dict[int, dict[Lock, None]] = {}
         self._deadlines: Timeline[dict[Lock, None]] = Timeline()
 
@@ -47,7 +48,11 @@ class Locks:
         """A new lock on `offsets` (not empty), which no other lock has."""
         held = self.held.get(member)
         if held is None:
-            self.held[member] = offsets.copy()
+            self.held[member] = offsets
+            self._borrowed.add(member)
+        elif member in self._borrowed:
+            self.held[member] = held | offsets
+            self._borrowed.remove(member)
         else:
             held |= offsets
         self._enter(Lock(number, member, until, offsets, since))
@@ -110,10 +115,16 @@ class Locks:
             self._shrink(lock, part)
 
     def _shrink(self, lock: Lock, part: BitMap64) -> None:
-        held = self.held[lock.member]
-        held -= part
-        if not held:
-            del self.held[lock.member]
+        member = lock.member
+        held = self.held[member]
+        if len(part) == len(held):
+            del self.held[member]
+            self._borrowed.discard(member)
+        elif member in self._borrowed:
+            self.held[member] = held - part
+            self._borrowed.remove(member)
+        else:
+            held -= part
         if len(part) == len(lock.offsets):
             self._leave(lock)
         else:

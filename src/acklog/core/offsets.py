@@ -75,7 +75,8 @@ def lowest(offsets: BitMap64, count: int) -> BitMap64:
     """The `count` (at least 1) smallest ones, or all if there are fewer."""
     if len(offsets) <= count:
         return offsets.copy()
-    return within(offsets, offsets.min(), offsets[count - 1])
+    first, last = offsets.min(), offsets[count - 1]
+    return span(first, last) if last - first + 1 == count else within(offsets, first, last)
 
 
 def chosen(offsets: Offsets, among: BitMap64) -> BitMap64:
