@@ -65,11 +65,11 @@ def _consume(target: Target, topic: str, count: int, ready: Any, taken: Any, end
         ready.wait()
         deadline = time.monotonic() + LIMIT_S
         while time.monotonic() < deadline:
-            with taken.get_lock():
-                taken.value += got
+            if got:
+                with taken.get_lock():
+                    taken.value += got
+                    ended.value = time.monotonic()  # who waits for more when all is taken does not count
             if taken.value >= count:
                 break
             got = len(consumer.poll(0.2))
         consumer.commit_sync(60.0)
-        with taken.get_lock():
-            ended.value = time.monotonic()
