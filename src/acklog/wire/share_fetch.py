@@ -35,6 +35,7 @@ GRACE_TAG = 1000
 _NUMBERS = struct.Struct('>iiiiii')
 _PARTITION_HEAD = struct.Struct('>ih')
 _LEADER = struct.Struct('>ii')
+_HEAD = struct.Struct('>ihxi')  # an answer up to its topics, without a message
 _PLAIN = struct.Struct('>ihxhxiix')  # a partition up to its records, with neither message nor tagged fields
 _ACQUIRED = struct.Struct('>qqhx')  # and no tagged fields
 _ACQUIRED_SIZE = _ACQUIRED.size
@@ -194,19 +195,23 @@ def encode_request(version: int, request: Request) -> list[Buffer]:
 
 def encode_response(version: int, response: Response) -> list[Buffer]:
     """In pieces; the records are not copied and must stay unchanged until the answer is sent."""
+    error_code, error, lock_timeout_ms, topics, endpoints, throttle_ms = response
     message = CompactWriter()
-    message.int32(response.throttle_ms)
-    message.int16(response.error_code)
-    message.string(response.error_message)
-    message.int32(response.lock_timeout_ms)
-    message.array(len(response.topics))
-    for topic in response.topics:
-        message.uuid(topic.topic_id)
-        message.array(len(topic.partitions))
-        for partition in topic.partitions:
+    if error is None:
+        message.out += _HEAD.pack(throttle_ms, error_code, lock_timeout_ms)
+    else:
+        message.int32(throttle_ms)
+        message.int16(error_code)
+        message.string(error)
+        message.int32(lock_timeout_ms)
+    message.array(len(topics))
+    for topic_id, partitions in topics:
+        message.uuid(topic_id)
+        message.array(len(partitions))
+        for partition in partitions:
             _write_partition(message, partition)
         message.tags()
-    write_endpoints(message, response.node_endpoints)
+    write_endpoints(message, endpoints)
     message.tags()
     return message.buffers()
 
