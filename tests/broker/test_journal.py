@@ -47,7 +47,7 @@ async def test_what_was_answered_comes_back_after_kill_9(world: World) -> None:
     assert fates(world, topic, 3) == ['acquired a', 'done', 'acquired a']
 
 
-@pytest.mark.parametrize('failure', [Full, Failed])
+@pytest.mark.parametrize('failure', [Full, Failed, MemoryError])
 async def test_what_could_not_be_written_did_not_happen(world: World, failure: type[Exception]) -> None:
     topic = await begun(world, 3)
     assert await world.take('a', 0, (topic, 0), count=2) == [0, 1]

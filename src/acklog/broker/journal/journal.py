@@ -17,6 +17,7 @@ and `replay` for the way back.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,7 @@ from acklog.broker.eager import Eager
 from acklog.broker.journal import event_codec
 from acklog.broker.journal.format import Kind, ShareKey, chunks, entry, mark
 from acklog.broker.journal.steps import Steps
-from acklog.errors import LogError
+from acklog.errors import Failed, LogError
 from acklog.log.promise import Promise
 from acklog.log.seam import Durability, Log
 from acklog.wire.record_batch import build_one
@@ -33,6 +34,8 @@ from acklog.wire.record_batch import build_one
 if TYPE_CHECKING:
     from acklog.broker.time import Clock, Timer
     from acklog.core.events import ClockStepped, Event
+
+_log = logging.getLogger(__name__)
 
 SLACK_BYTES = 32 * 1024 * 1024  # the journal may always be this large, whatever the live state needs
 SMALL_STATE = 200  # bytes that a share partition without a snapshot is taken to need
@@ -152,6 +155,9 @@ class Journal:
             at = await self.log.append(batch, now, self._durability, at_once=True)
         except LogError as error:
             failure = error
+        except Exception as error:  # a bug, or no memory: whoever waits must not do so for ever
+            _log.exception('a batch for the journal')
+            failure = Failed(f'the journal: {error!r}')
         else:
             self._note(at.first, keys)
         self._writing = None
