@@ -95,8 +95,8 @@ class Retention:
         Eager(self._some(now), self._done)
 
     def _done(self, _: None, error: BaseException | None) -> None:
-        if error is not None:
-            raise error
+        if error is not None:  # a bug; but what is not dropped fills the disk
+            logger.error('a round of retention broke off', exc_info=error)
         self._again(PAUSE_MS if self._round else self._interval_ms)
 
     async def _some(self, partitions: list[Partition]) -> None:

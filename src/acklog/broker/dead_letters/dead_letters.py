@@ -120,15 +120,16 @@ class DeadLetters:
         self._writing.discard(delivery)
         if isinstance(error, AcklogError):
             self._failed(delivery, error)
-        elif error is not None:
-            raise error
+        elif error is not None:  # a bug, or no memory: tried again like all else
+            logger.error('dead letters of %s: this is a bug', _name(delivery), exc_info=error)
+            self._failed(delivery, error)
         elif (failure := self._failures.pop(delivery, None)) is not None and self._running and not delivery.fenced:
             logger.info('dead letters of %s are written again (%s)', _name(delivery), failure.reason)
         if self._idle is not None and not self._writing and not self._idle.done():
             self._idle.set_result(None)
         self._go()
 
-    def _failed(self, delivery: ShareDelivery, error: AcklogError) -> None:
+    def _failed(self, delivery: ShareDelivery, error: BaseException) -> None:
         group = self._broker.group_by_id(delivery.key.group)
         if not self._running or group is None or delivery is not self._broker.deliveries.find(group, *delivery.key[1:]):
             self._failures.pop(delivery, None)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from acklog.broker.time import Clock, Timer
     from acklog.core.events import ClockStepped, Event
 
-_log = logging.getLogger(__name__)
+logger = logging.getLogger('acklog.journal')
 
 SLACK_BYTES = 32 * 1024 * 1024  # the journal may always be this large, whatever the live state needs
 SMALL_STATE = 200  # bytes that a share partition without a snapshot is taken to need
@@ -153,13 +153,12 @@ class Journal:
         try:
             batch = build_one(entries[0] if len(entries) == 1 else b''.join(entries), now)
             at = await self.log.append(batch, now, self._durability, at_once=True)
+            self._note(at.first, keys)
         except LogError as error:
             failure = error
         except Exception as error:  # a bug, or no memory: whoever waits must not do so for ever
-            _log.exception('a batch for the journal')
+            logger.exception('a batch for the journal')
             failure = Failed(f'the journal: {error!r}')
-        else:
-            self._note(at.first, keys)
         self._writing = None
         if failure is not None:
             if self.log.end == begin:  # else it is there

@@ -10,6 +10,7 @@ again it is fenced, and answers with an error that clients try again after.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from acklog.broker.broker import Broker
     from acklog.broker.deliveries.delivery import ShareDelivery
     from acklog.broker.journal.journal import Journal
+
+logger = logging.getLogger('acklog.journal')
 
 SHORTEST_MS, LONGEST_MS = 50, 2_000
 
@@ -67,7 +70,7 @@ class Refolds:
     def _refolded(self, _: None, error: BaseException | None) -> None:
         self._asked = False
         if error is not None:
-            raise error  # a bug: LogErrors are tried again
+            raise error  # a bug: what goes wrong in reading is tried again
         self._done_at = now = self._broker.clock()
         if self._lost:
             self._pause(again=True)
@@ -90,8 +93,11 @@ class Refolds:
 
         try:
             replay = await Replay(empty, bases.keys()).run(self._journal.log, min(bases.values()))
-        except LogError as error:
-            report_damage(error)
+        except Exception as error:
+            if isinstance(error, LogError):
+                report_damage(error)
+            else:  # a bug, or no memory: they must not stay fenced for ever
+                logger.exception('share partitions could not be read anew from the journal')
             self._lost = {key: lost[key] for key in bases} | self._lost
             return
         for key in bases:
