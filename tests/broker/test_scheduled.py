@@ -374,3 +374,18 @@ async def test_the_journal_stays_short(world: World, monkeypatch: pytest.MonkeyP
     before = await listed(world)
     await world.restart()
     assert await listed(world) == before
+
+
+@pytest.mark.parametrize('slack', [-1, 1_000_000], ids=['at every write', 'never'])
+async def test_the_beginning_of_looking_outlives_that_the_journal_is_written_anew(
+    world: World, monkeypatch: pytest.MonkeyPatch, slack: int
+) -> None:
+    """Also where what says it is what makes the journal too long, and where two partitions say it at the same time."""
+    monkeypatch.setattr(scheduled, 'SLACK_BYTES', slack)
+    topic = await world.topic('t', 2)
+    partitions = [world.broker.partition(topic, index) for index in (0, 1)]
+    await asyncio.gather(*(p.append(batch(world, HOUR), world.now, Durability.WRITTEN) for p in partitions if p))
+    await settled()
+    await world.restart()
+    assert await listed(world) == [(0, HOUR), (0, HOUR)]
+    assert await come(world, topic) == []

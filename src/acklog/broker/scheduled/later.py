@@ -94,6 +94,12 @@ class Later:
             await self._scheduled.written()
             schedule.fold(looks)
 
+    async def switched(self) -> None:
+        """Wait for a switch under way: what it has had written counts when it returns."""
+        if self._switching is not None:
+            async with self._switching:
+                return
+
     def said(self) -> list[Event]:
         """Events: what has been seen of the log since the last time."""
         schedule, stop = self.schedule, self.partition.log.visible_end

@@ -3,8 +3,9 @@
 Strategy: the log is the truth about what was published for later, so publishing writes nothing more. The log
 `__scheduled` (bytes: `schedule_codec`) keeps what the logs cannot say: from which offset on records are looked into,
 what was moved and cancelled since; and, every few seconds of publishing or megabytes, what was found so far, so that a
-start looks into the rest only. Moves and cancellations, and the beginning of looking, are on disk before they count.
-When it has grown well beyond what it says, all is written anew, a piece at a time, and what came before is dropped.
+start looks into the rest only. Moves and cancellations are on disk before they are answered, the beginning of looking
+before it counts. When it has grown well beyond what it says, all is written anew, a piece at a time, and what came
+before is dropped.
 """
 
 from __future__ import annotations
@@ -153,6 +154,7 @@ class Scheduled:
         """Say all anew; then what came before is not needed."""
         begin = log.end
         for later in list(self._laters.values()):
+            await later.switched()  # or what was written of it before `begin` would be neither kept nor said anew
             self.record(later, later.said())
             for event in later.schedule.snapshot(later.partition.log.start, self.clock()):
                 self.record(later, [event])
