@@ -16,7 +16,7 @@ from acklog.broker.broker import JOURNAL
 from acklog.broker.deliveries.delivery import ShareDelivery
 from acklog.broker.eager import turn
 from acklog.broker.journal import format as journal_format
-from acklog.broker.journal import journal as journal_module
+from acklog.broker.journal import shortening
 from acklog.broker.journal.refolds import LONGEST_MS
 from acklog.core import kinds, operators
 from acklog.errors import Failed, Full, OutcomeUnknown
@@ -324,7 +324,7 @@ async def test_any_time_and_any_clock(world: World, monkeypatch: pytest.MonkeyPa
     """Whatever is said, and to whatever year the clock is set: a restart finds what there was, and who wants to take
     gets all that is available."""
     chance = random.Random(seed)
-    monkeypatch.setattr(journal_module, 'SLACK_BYTES', chance.choice([300, 1 << 20]))
+    monkeypatch.setattr(shortening, 'SLACK_BYTES', chance.choice([300, 1 << 20]))
     config = {'share.record.lock.duration.ms': str(HOUR), 'share.delivery.count.limit': '1000'}
     topic = await begun(world, 40, **config | {'share.session.timeout.ms': '60000'})
 
@@ -397,7 +397,7 @@ async def test_whatever_becomes_of_the_journal(world: World, monkeypatch: pytest
     """It fails, is shortened, or is read anew, by a restart or for what got lost: what is left of a lock and of a delay
     is the same as ever, and so is a named instant."""
     chance = random.Random(seed)
-    monkeypatch.setattr(journal_module, 'SLACK_BYTES', chance.choice([300, 2000, 1 << 20]))
+    monkeypatch.setattr(shortening, 'SLACK_BYTES', chance.choice([300, 2000, 1 << 20]))
     monkeypatch.setattr(journal_format, 'CHUNK_BYTES', chance.choice([40, 1000]))
     topic = await begun(world, 40, **{'share.record.lock.duration.ms': str(10 * HOUR)})
     await world.take('a', 0, (topic, 0), count=5)

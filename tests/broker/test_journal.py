@@ -13,7 +13,7 @@ from tests.broker.groups_world import World, settled
 from acklog.broker.broker import JOURNAL
 from acklog.broker.eager import turn
 from acklog.broker.journal import format as journal_format
-from acklog.broker.journal import journal as journal_module
+from acklog.broker.journal import shortening
 from acklog.broker.journal.refolds import LONGEST_MS
 from acklog.errors import Failed, Full, LogError, OutcomeUnknown
 
@@ -101,7 +101,7 @@ async def test_a_beginning_that_could_not_be_written_is_as_if_it_had_never_been(
 
 async def test_it_stays_short_and_complete(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Many rounds on one partition while another one is idle with a record in flight: both survive truncation."""
-    monkeypatch.setattr(journal_module, 'SLACK_BYTES', 3000)
+    monkeypatch.setattr(shortening, 'SLACK_BYTES', 3000)
     topic, other = await begun(world, 80), await world.topic('other')
     await world.publish(other, 1)
     assert await world.take('idle', 0, (other, 0), count=1) == [0]
@@ -148,7 +148,7 @@ async def test_what_has_ended_does_not_keep_it_long(
     world: World, monkeypatch: pytest.MonkeyPatch, goes: Callable[..., Awaitable[None]], while_writing: bool
 ) -> None:
     """Whether or not the share partition's own events are being written when it ends."""
-    monkeypatch.setattr(journal_module, 'SLACK_BYTES', 3000)
+    monkeypatch.setattr(shortening, 'SLACK_BYTES', 3000)
     gone, topic = await begun(world, 2), await world.topic('other')
     await world.publish(topic, 80)
     journal = world.broker.deliveries.journal
@@ -167,13 +167,28 @@ async def test_what_has_ended_does_not_keep_it_long(
     assert journal.log.end - journal.log.start < 100
 
 
+async def test_what_is_being_written_when_nothing_else_is_left_is_not_cut_off(world: World) -> None:
+    """The first share partition begins while what those before it left is dropped."""
+    topic = await begun(world, 1)
+    journal = world.broker.deliveries.journal
+    world.directory.trouble.delay = 20
+    taken = asyncio.ensure_future(world.take('a', 0, (topic, 0), count=1))
+    while journal._writing is None:
+        await turn()
+    assert journal.bases == {}
+    await journal.shortening.shorten()
+    assert await taken == [0]
+    await world.restart()
+    assert fates(world, topic, 1) == ['acquired a']
+
+
 @pytest.mark.parametrize('failing', range(6))
 @pytest.mark.parametrize('failure', [Full, Failed, OutcomeUnknown])
 async def test_a_snapshot_that_could_not_be_written_replaces_nothing(
     world: World, monkeypatch: pytest.MonkeyPatch, failing: int, failure: type[Exception]
 ) -> None:
     """Whichever append of it fails: its mark, one of its parts, what others write meanwhile."""
-    monkeypatch.setattr(journal_module, 'TURN_BYTES', 10)
+    monkeypatch.setattr(shortening, 'TURN_BYTES', 10)
     monkeypatch.setattr(journal_format, 'CHUNK_BYTES', 50)
     topic = await begun(world, 30)
     assert await world.take('a', 0, (topic, 0), count=10) == list(range(10))
@@ -182,7 +197,7 @@ async def test_a_snapshot_that_could_not_be_written_replaces_nothing(
     journal = world.broker.deliveries.journal
     world.directory.trouble.on_demand[JOURNAL] = [*[None] * failing, failure]
     with contextlib.suppress(LogError):
-        await journal._snapshot(next(iter(journal.bases)))
+        await journal.shortening.snapshot(next(iter(journal.bases)))
     with contextlib.suppress(LogError):
         await journal.log.truncate_before(min(journal.bases.values()))
     world.directory.trouble.on_demand.clear()

@@ -16,7 +16,7 @@ from tests.broker.groups_world import World, settled
 
 from acklog.broker.broker import JOURNAL
 from acklog.broker.journal import format as journal_format
-from acklog.broker.journal import journal as journal_module
+from acklog.broker.journal import shortening
 from acklog.broker.journal.refolds import LONGEST_MS
 from acklog.errors import Failed, Full, LogError, OutcomeUnknown
 
@@ -72,8 +72,8 @@ async def test_what_was_signed_off_stays_so(
     worlds: None, monkeypatch: pytest.MonkeyPatch, seed: int, failures: tuple[type[LogError], ...]
 ) -> None:
     chance = random.Random(seed)
-    monkeypatch.setattr(journal_module, 'SLACK_BYTES', chance.choice([300, 2000]))
-    monkeypatch.setattr(journal_module, 'TURN_BYTES', chance.choice([10, 1000]))
+    monkeypatch.setattr(shortening, 'SLACK_BYTES', chance.choice([300, 2000]))
+    monkeypatch.setattr(shortening, 'TURN_BYTES', chance.choice([10, 1000]))
     monkeypatch.setattr(journal_format, 'CHUNK_BYTES', chance.choice([40, 1000]))
     world = await World.open()
     topic = await world.topic('t')

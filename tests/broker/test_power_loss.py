@@ -16,8 +16,8 @@ from tests.broker.groups_world import World
 
 from acklog.broker.broker import Broker
 from acklog.broker.configs import Settings
-from acklog.broker.journal import journal as journal_module
-from acklog.broker.journal.journal import SLACK_BYTES
+from acklog.broker.journal import shortening
+from acklog.broker.journal.shortening import SLACK_BYTES
 from acklog.log.directory import DataDirectory
 from acklog.log.faulty_files import FaultyFiles
 from acklog.log.seam import Durability
@@ -169,7 +169,7 @@ async def test_a_publish_that_waits_for_the_disk_is_not_answered_before() -> Non
 async def test_the_journal_is_not_shortened_before_what_replaces_its_beginning_is_on_disk(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(journal_module, 'SLACK_BYTES', 2000)
+    monkeypatch.setattr(shortening, 'SLACK_BYTES', 2000)
     world, topic = await machine(SYNC_LATER)
     for _ in range(200):
         await world.publish_one(topic, b'x', Durability.WRITTEN)
@@ -262,7 +262,7 @@ class Clients:
 async def test_what_was_answered_holds_whatever_is_lost(
     seed: int, settings: dict[str, str], slack: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(journal_module, 'SLACK_BYTES', slack)
+    monkeypatch.setattr(shortening, 'SLACK_BYTES', slack)
     chance = random.Random(seed)
     world, topic = await machine(settings)
     history = History()

@@ -56,7 +56,7 @@ class Producers:
 
     def __init__(self) -> None:
         self._known: dict[int, Producer] = {}
-        self._changed: set[int] = set()  # since the last `take_changed`
+        self._changed: set[int] = set()  # since the last encoding
 
     def __len__(self) -> int:
         return len(self._known)

@@ -1,6 +1,6 @@
 """The catalog's events in the log `__catalog`: written, read back, and kept short.
 
-Format: each record's value is one event as JSON (`catalog_state`). A snapshot is a run of records
+Format: each record's value is one event as JSON (`state`). A snapshot is a run of records
 
     {"kind": "snapshot", "part": 0, "parts": 3, "events": [...]}
 

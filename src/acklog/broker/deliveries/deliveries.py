@@ -43,7 +43,7 @@ class Deliveries:
         self._watches: dict[int, Watch] = {}  # by group
         self.waiting: dict[tuple[str, str], set[Waiter]] = {}  # long polls by (group, member)
         journal.on_lost = self._lost
-        journal.snapshot_of = self._snapshot
+        journal.shortening.snapshot_of = self._snapshot
 
     # -- finding and making --------------------------------------------------------------------------------------------
 

@@ -5,26 +5,22 @@ Strategy: `record` collects the events of one turn of the loop; they go out as o
 outcome is unknown) means that memory is ahead of the journal: all share partitions of that turn and of the one
 collected meanwhile are reported to `on_lost`, which drops them and folds them anew.
 
-Old history is dropped by whole segments. The share partition whose history begins earliest holds that up: when the
-journal is more than twice what the live state needs, that one is written as a snapshot (a list of events like any
-other) and so moves to the end.
-
 A step of the clock happens to all share partitions, lost ones too, and cannot be taken back: if the turn that says so
-is lost, the next one says it first (`steps`), which comes by itself after a second. See `journal_format` for the bytes
-and `replay` for the way back.
+is lost, the next one says it first (`steps`), which comes by itself after a second. See `format` for the bytes,
+`shortening` for how it stays short, and `replay` for the way back.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING
 
-from acklog.broker import eager
 from acklog.broker.eager import Eager
 from acklog.broker.journal import event_codec
-from acklog.broker.journal.format import Kind, ShareKey, chunks, entry, mark
+from acklog.broker.journal.format import Kind, ShareKey, entry
+from acklog.broker.journal.shortening import Shortening
 from acklog.broker.journal.steps import Steps
 from acklog.errors import Failed, LogError
 from acklog.log.promise import Promise
@@ -37,25 +33,21 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger('acklog.journal')
 
-SLACK_BYTES = 32 * 1024 * 1024  # the journal may always be this large, whatever the live state needs
-SMALL_STATE = 200  # bytes that a share partition without a snapshot is taken to need
-TURN_BYTES = 512 * 1024  # what is more waits for the next batch
 STEPS_AGAIN_MS = 1000  # after they got lost, if nothing else is written
 
 
 class Journal:
-    """One journal over one log."""
+    """One journal over one log. `on_lost`: told of the share partitions whose last events could not be written."""
 
-    def __init__(self, log: Log, clock: Clock, timer: Timer, *, sync_every: bool = False, sync_ms: int = 50) -> None:
+    def __init__(self, log: Log, clock: Clock, timer: Timer) -> None:
         self.log = log
         self.bases: dict[ShareKey, int] = {}  # where a share partition's history begins, earliest first
         self.sizes: dict[ShareKey, int] = {}  # bytes of its newest snapshot
         self.steps = Steps()
+        self.shortening = Shortening(self, clock)
         self.on_lost: Callable[[Collection[ShareKey]], None] = lambda keys: None
-        self.snapshot_of: Callable[[ShareKey], Iterable[Event] | None] = lambda key: None
         self._clock, self._timer = clock, timer
-        self._durability = Durability.SYNCED if sync_every else Durability.WRITTEN
-        self._sync_ms = sync_ms
+        self._durability, self._sync_ms = Durability.WRITTEN, 50
         self._sync_due = False
         self._latest = -1  # when a batch was written last (ms)
         self._entries: list[bytes] = []
@@ -63,9 +55,8 @@ class Journal:
         self._ended: set[ShareKey] = set()  # and have not begun again; until their tombstones are written
         self._turn: Promise[LogError | None] | None = None
         self._writing: Promise[LogError | None] | None = None
+        self._begins = 0  # where the batch being written will be
         self._steps_again = False  # the timer was asked
-        self._snapshots = 0
-        self._snapshotting = False
 
     def configure(self, *, sync_every: bool, sync_ms: int) -> None:
         """From now on sync before each answer, or so long after a write (acklog.state.sync)."""
@@ -75,21 +66,26 @@ class Journal:
     # -- writing -------------------------------------------------------------------------------------------------------
 
     def record(self, key: ShareKey, events: Sequence[Event]) -> None:
-        """Write these down with what else this turn of the loop brings; in the order of the calls."""
+        """What has happened to a share partition."""
         if events:
-            self._add(key, Kind.EVENTS, event_codec.encode(events))
+            self.add(key, Kind.EVENTS, event_codec.encode(events))
 
     def begin(self, key: ShareKey, events: Sequence[Event]) -> None:
         """A new share partition, and the events that build it."""
         self._ended.discard(key)
-        self._add(key, Kind.BEGIN, event_codec.encode(events))
+        self.add(key, Kind.BEGIN, event_codec.encode(events))
 
     def end(self, key: ShareKey) -> None:
         """The share partition is no more."""
-        self._add(key, Kind.TOMBSTONE, b'')
+        self.add(key, Kind.TOMBSTONE, b'')
         self._ended.add(key)
         self.bases.pop(key, None)
         self.sizes.pop(key, None)
+
+    def add(self, key: ShareKey, kind: Kind, payload: bytes) -> None:
+        """Write an entry down with what else this turn of the loop brings; in the order of the calls."""
+        self._keys.add(key)
+        self._put(entry(key, kind, payload))
 
     def clock_stepped(self, event: ClockStepped) -> None:
         """It has happened to all share partitions, after all that has been recorded."""
@@ -100,22 +96,29 @@ class Journal:
         """Wait until all that has been recorded is in the journal. Raises LogError if it is not."""
         turn = self.pending()  # first: when `hurry` returns it may be settled and gone
         self.hurry()
-        await _confirmed(turn)
+        await self.confirmed(turn)
 
     def pending(self) -> Promise[LogError | None] | None:
         """What to await later for all that has been recorded up to now: why it is not in the journal, None if it is.
         None if there is nothing to wait for."""
         return self._turn or self._writing
 
+    @property
+    def needed_from(self) -> int:
+        """The lowest offset at which the history of a share partition begins, or may: what is being written counts."""
+        return min(self.bases.values(), default=self.log.end if self._writing is None else self._begins)
+
+    @staticmethod
+    async def confirmed(pending: Promise[LogError | None] | None) -> None:
+        """Wait for what `pending` gave. Raises LogError if it is not in the journal."""
+        if pending is not None and (error := await pending) is not None:
+            raise error
+
     def hurry(self) -> None:
         """No more is to come of this step. Where there was nothing to write in this millisecond yet, nobody else is
         waited for: at a low rate a turn of the loop is a good part of an answer's time."""
         if self._turn is not None and self._writing is None and self._clock() != self._latest:
             self._write()
-
-    def _add(self, key: ShareKey, kind: Kind, payload: bytes) -> None:
-        self._keys.add(key)
-        self._put(entry(key, kind, payload))
 
     def _put(self, data: bytes) -> None:
         self._entries.append(data)
@@ -146,7 +149,7 @@ class Journal:
         self._writing, self._turn = turn, None
         entries, self._entries = self._entries, []
         keys, self._keys = self._keys, set()
-        begin = self.log.end
+        begin = self._begins = self.log.end
         self.steps.told(begin)
         failure: LogError | None = None
         now = self._latest = self._clock()
@@ -192,7 +195,7 @@ class Journal:
         if not self._sync_due and self._durability is Durability.WRITTEN:
             self._sync_due = True
             self._timer.at(self._clock() + self._sync_ms, self._sync)
-        self._tidy()
+        self.shortening.look()
 
     # -- on disk -------------------------------------------------------------------------------------------------------
 
@@ -212,73 +215,3 @@ class Journal:
             await self.written()
         finally:
             await self.log.close()
-
-    # -- snapshots -----------------------------------------------------------------------------------------------------
-
-    @property
-    def live_bytes(self) -> int:
-        """What all share partitions would need as snapshots, by their newest ones."""
-        return sum(self.sizes.values()) + SMALL_STATE * (len(self.bases) - len(self.sizes))
-
-    def _rebase(self, key: ShareKey, position: int) -> None:
-        self.bases.pop(key, None)
-        self.bases[key] = position  # at the end: bases stay in order
-
-    def _tidy(self) -> None:
-        if not self._snapshotting and self.log.size > SLACK_BYTES and self.log.size > SLACK_BYTES + 2 * self.live_bytes:
-            self._snapshotting = True
-            Eager(self._shorten(), self._shortened)
-
-    def _shortened(self, _: None, error: BaseException | None) -> None:
-        self._snapshotting = False
-        if error is not None and not isinstance(error, LogError):
-            raise error
-
-    async def _shorten(self) -> None:
-        """Snapshot the share partitions that hold up truncation, until the journal may be cut below its middle."""
-        middle = (self.log.start + self.log.end) // 2
-        while self.bases:
-            key, position = next(iter(self.bases.items()))
-            if position > middle:
-                break
-            await self._snapshot(key)
-            if self.bases.get(key) == position:  # it could not be had (being folded anew): try again later
-                break
-        begin = min(self.bases.values(), default=self.log.end)
-        if begin > self.log.start:
-            await self.log.flush()  # first the snapshots: what is cut off is gone at once, also by a power loss
-            await self.log.truncate_before(begin)
-        await self.log.retain(self._clock(), None)
-
-    async def _snapshot(self, key: ShareKey) -> None:
-        events = self.snapshot_of(key)
-        if events is None:
-            return
-        self._snapshots += 1
-        number = (self.log.epoch << 40) + self._snapshots
-        self._add(key, Kind.MARK, mark(number))
-        marked = self.log.end  # the mark comes here or, behind a write under way, later
-        written = self.pending()
-        payload = await asyncio.get_running_loop().run_in_executor(None, event_codec.encode, events)
-        await _confirmed(written)  # without its mark nobody reads a snapshot
-        turn_bytes = 0
-        for part in chunks(number, payload):
-            if turn_bytes > TURN_BYTES:
-                written = self.pending()
-                await eager.turn()  # others have theirs, however fast the disk is
-                await _confirmed(written)
-                turn_bytes = 0
-            if key not in self.bases:
-                return
-            self._add(key, Kind.CHUNK, part)
-            turn_bytes += len(part)
-        await self.written()
-        if key in self.bases:
-            self.sizes[key] = len(payload)
-            self._rebase(key, marked)
-
-
-async def _confirmed(written: Promise[LogError | None] | None) -> None:
-    """Wait for what `pending` gave. Raises LogError if it is not in the journal."""
-    if written is not None and (error := await written) is not None:
-        raise error

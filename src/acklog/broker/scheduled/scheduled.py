@@ -1,7 +1,7 @@
 """Records published for later, of all partitions: what is durable about them besides the records themselves.
 
 Strategy: the log is the truth about what was published for later, so publishing writes nothing more. The log
-`__scheduled` (bytes: `schedule_codec`) keeps what the logs cannot say: from which offset on records are looked into,
+`__scheduled` (bytes: `codec`) keeps what the logs cannot say: from which offset on records are looked into,
 what was moved and cancelled since; and, every few seconds of publishing or megabytes, what was found so far, so that a
 start looks into the rest only. Moves and cancellations are on disk before they are answered, the beginning of looking
 before it counts. When it has grown well beyond what it says, all is written anew, a piece at a time, and what came
