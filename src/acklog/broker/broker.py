@@ -11,7 +11,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from acklog.broker.api import Caller, Refused
+from acklog.broker.api import Caller
 from acklog.broker.catalog.catalog import Catalog, Group
 from acklog.broker.catalog.topics import open_partitions
 from acklog.broker.configs import Settings
@@ -33,9 +33,7 @@ if TYPE_CHECKING:
     from acklog.broker.time import Clock, Timer
 
 JOURNAL = '__share_state'
-JOURNAL_CONFIG = LogConfig(
-    segment_bytes=16 << 20, retention_ms=-1, retention_bytes=-1, segment_ms=1 << 62, max_batch_bytes=1 << 30
-)
+JOURNAL_CONFIG = LogConfig(segment_bytes=16 << 20, retention_ms=-1, segment_ms=1 << 62)
 
 
 @dataclass(slots=True)
@@ -140,6 +138,10 @@ class Broker:
         """The partition, if it is here. `topic_id`: 16 bytes."""
         return self.partitions.get((topic_id, index))
 
+    def group_by_id(self, group_id: int) -> Group | None:
+        """A group by its incarnation."""
+        return self.catalog.groups_by_id.get(group_id)
+
     def authorize(self, caller: Caller, operation: str, kind: str, name: str) -> None:
         """The one place that says whether `caller` may do `operation` (READ, WRITE, CREATE, ...) on a TOPIC, GROUP or
         CLUSTER. There is no authentication yet, so everybody may do everything. Raises Refused."""
@@ -155,26 +157,3 @@ class Broker:
         """How long a group's locks last."""
         name, group = 'share.record.lock.duration.ms', self.catalog.groups.get(group_name)
         return self.settings.integer(f'group.{name}') if group is None else group.integer(name)
-
-    def heartbeat_ms(self, group: Group) -> int:
-        """How often its members send heartbeats."""
-        return group.integer('share.heartbeat.interval.ms')
-
-    def session_timeout_ms(self, group: Group) -> int:
-        """How long a member may be silent."""
-        return group.integer('share.session.timeout.ms')
-
-    def group_max_size(self) -> int:
-        """Members of one group."""
-        return self.settings.integer('group.share.max.size')
-
-    def max_share_sessions(self) -> int:
-        """Share sessions of all groups together."""
-        return self.settings.integer('group.share.max.share.sessions')
-
-    def group_by_id(self, group_id: int) -> Group | None:
-        """A group by its incarnation."""
-        return self.catalog.groups_by_id.get(group_id)
-
-
-__all__ = ['Broker', 'Node', 'Refused']

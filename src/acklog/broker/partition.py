@@ -110,10 +110,8 @@ class Partition:
         await self.log.close()
 
     async def close_deleted(self) -> None:
-        """The topic is no more: waiters are answered, the files go."""
+        """The topic is no more, and its share partitions have ended: waiters are answered, the files go."""
         self.end_waits()
-        for delivery in list(self.deliveries.values()):
-            delivery.end()
         try:
             await self.log.delete()
         except Closed:

@@ -56,6 +56,7 @@ class Content:
 
 
 def at(segments: Sequence[MemorySegment], offset: int) -> int:
+    """The place of the segment that holds `offset`, or would."""
     return max(bisect_right(segments, offset, key=_base) - 1, 0)
 
 
@@ -63,7 +64,8 @@ def _base(segment: MemorySegment) -> int:
     return segment.base
 
 
-def learn(producers: Producers, batch: MemoryBatch, now: int, append_time: int = -1) -> None:
+def learn(producers: Producers, batch: MemoryBatch, now: int, append_time: int) -> None:
+    """The producer of a batch that has been stored, if it is an idempotent one, has it."""
     found = stored(batch.data, 0, 0)
     assert found is not None
     if found.producer_id >= 0 and not found.attributes & CONTROL:

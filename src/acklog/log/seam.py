@@ -61,7 +61,6 @@ class LogConfig:
     owed_retention_ms: int = 7 * 24 * 3_600_000  # -1: without limit
     log_append_time: bool = False
     index_interval_bytes: int = 4096
-    max_batch_bytes: int = 1_048_588
 
 
 class Log(Protocol):

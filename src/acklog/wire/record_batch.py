@@ -108,11 +108,6 @@ def is_control(attributes: int) -> bool:
     return bool(attributes & CONTROL)
 
 
-def is_transactional(attributes: int) -> bool:
-    """Whether a batch is part of a transaction."""
-    return bool(attributes & TRANSACTIONAL)
-
-
 def compression_name(attributes: int) -> str:
     """One of `compression.NAMES`. Raises CorruptBatch for a number that has no name."""
     number = attributes & COMPRESSION_MASK

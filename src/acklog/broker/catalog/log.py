@@ -23,7 +23,7 @@ from acklog.log.seam import Durability, Log, LogConfig
 from acklog.wire.record_batch import build, records
 
 NAME = '__catalog'
-CONFIG = LogConfig(segment_bytes=4 << 20, retention_ms=-1, max_batch_bytes=1 << 30)
+CONFIG = LogConfig(segment_bytes=4 << 20, retention_ms=-1)
 BATCH_EVENTS = 500  # events in one record batch
 SLACK_BYTES = 1 << 20  # the log may always be this large, whatever the live state needs
 READ_BYTES = 4 << 20

@@ -18,5 +18,4 @@ def log_config(topic: Readable) -> LogConfig:
         owed_retention_ms=topic.integer('acklog.owed.retention.ms'),
         log_append_time=topic.text('message.timestamp.type') == 'LogAppendTime',
         index_interval_bytes=topic.integer('index.interval.bytes'),
-        max_batch_bytes=topic.integer('max.message.bytes'),
     )

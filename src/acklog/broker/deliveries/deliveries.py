@@ -122,14 +122,22 @@ class Deliveries:
     # -- ending --------------------------------------------------------------------------------------------------------
 
     def _end(self, delivery: ShareDelivery) -> None:
-        self._all.pop(delivery.key, None)
-        of_group = self._of_group.get(delivery.key.group, {})
-        of_group.pop(delivery.key, None)
-        if not of_group:
-            self._of_group.pop(delivery.key.group, None)
+        self._forget(delivery)
         self._highest_lock = max(self._highest_lock, delivery.state.status.lock_number)
-        self._broker.dead_letters.forget(delivery)
         delivery.end()
+
+    def _forget(self, delivery: ShareDelivery) -> None:
+        """It is not here any more, if it was."""
+        key = delivery.key
+        if self._all.get(key) is not delivery:
+            return
+        del self._all[key]
+        of_group = self._of_group[key.group]
+        del of_group[key]
+        if not of_group:
+            del self._of_group[key.group]
+        del delivery.partition.deliveries[key.group]
+        self._broker.dead_letters.forget(delivery)
 
     async def delete_group(self, group: Group) -> None:
         """Its share partitions end; written when it returns."""
@@ -182,7 +190,7 @@ class Deliveries:
 
     def wake_member(self, group: str, member: str) -> None:
         """Answer the member's long polls now: it leaves."""
-        for waiter in self.waiting.get((group, member), set()).copy():
+        for waiter in self.waiting.get((group, member), ()):
             waiter.end()
 
     def end_waits(self) -> None:
@@ -203,14 +211,6 @@ class Deliveries:
                 delivery.fenced = True
                 delivery.waiters.wake_all()
                 self._refolds.add(delivery)
-
-    def _forget(self, delivery: ShareDelivery) -> None:
-        key = delivery.key
-        if self._all.get(key) is delivery:
-            del self._all[key]
-            self._of_group.get(key.group, {}).pop(key, None)
-            self._broker.dead_letters.forget(delivery)
-            delivery.partition.deliveries.pop(key.group, None)
 
     async def recover(self) -> int:
         """Fold the journal; the newest time in it (ms) comes back. Comes before anything else is done here.

@@ -151,7 +151,6 @@ class ShareDelivery:
 
     def end(self) -> None:
         """The group or the topic is no more: waiters are answered, locks are fenced, the journal knows."""
-        self.partition.deliveries.pop(self.key.group, None)
         self.fenced = True
         self.journal.end(self.key)
         self.waiters.wake_all()

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Waiter:
-    """One long poll that is waiting. Awake as soon as `wake` has been called, however often."""
+    """One long poll that is waiting, until `wake` is called for the first time."""
 
     __slots__ = ('_future', 'ended', 'source')
 
@@ -19,10 +19,6 @@ class Waiter:
         self._future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.source: ShareDelivery | None = None  # what woke it, where it is a share partition
         self.ended = False  # no use to wait again: its member has left, its connection is gone, or it is late
-
-    @property
-    def awake(self) -> bool:
-        return self._future.done()
 
     def wake(self, source: ShareDelivery | None = None) -> bool:
         """True if it was asleep."""

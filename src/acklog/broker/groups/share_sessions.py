@@ -133,13 +133,15 @@ class Sessions:
         self._sessions.session_limit = self._most_partitions()
         for key, principal, partitions in list(self._remembered.sessions()):
             group = broker.catalog.groups.get(key.group)
+            if group is None:
+                self._remembered.no_session(key)
+                continue
             try:
-                if group is None:
-                    raise SessionLimit('its group is gone')
                 self._sessions.recover(key, partitions, now + group.integer('share.session.timeout.ms'))
-                self._principals[key] = principal
             except SessionLimit:
                 self._remembered.no_session(key)
+            else:
+                self._principals[key] = principal
         self._arm()
 
     def clock_stepped(self, by: int) -> None:

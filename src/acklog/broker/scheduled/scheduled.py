@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger('acklog.scheduled')
 
 NAME = '__scheduled'
-CONFIG = LogConfig(segment_bytes=4 << 20, retention_ms=-1, segment_ms=1 << 62, max_batch_bytes=1 << 30)
+CONFIG = LogConfig(segment_bytes=4 << 20, retention_ms=-1, segment_ms=1 << 62)
 ENABLE = 'acklog.deliver.at.enable'
 CHECKPOINT_MS = 5000
 READ_BYTES = 1 << 20
