@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+import threading
 import tracemalloc
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from acklog.log.faulty_files import FaultyFiles
 from acklog.log.files import OsFiles
 from acklog.log.local import LocalLog
 from acklog.log.seam import LogConfig
+from acklog.log.store import Store
 
 
 def files_in(path: Path) -> list[tuple[str, bytes]]:
@@ -72,6 +74,51 @@ async def test_closed_directories_open_nothing(local: LocalWorld) -> None:
     with pytest.raises(Closed):
         await local.open()
     local.directory = local._start()
+
+
+class Recovering:
+    """Holds up, in their threads, the recoveries that open a log; counts them."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.times = 0
+        self.begun, self.go_on = asyncio.Event(), threading.Event()
+        loop, recover = asyncio.get_running_loop(), Store.recover
+
+        def slowly(store: Store, *, same_run: bool) -> None:
+            self.times += 1
+            loop.call_soon_threadsafe(self.begun.set)
+            assert self.go_on.wait(10)
+            recover(store, same_run=same_run)
+
+        monkeypatch.setattr(Store, 'recover', slowly)
+
+
+async def test_a_log_is_recovered_once_however_many_open_it(local: LocalWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    await put(await local.open(), 'a')
+    await local.kill()
+    recovering = Recovering(monkeypatch)
+    opening = [asyncio.ensure_future(local.open()) for _ in range(3)]
+    await recovering.begun.wait()
+    recovering.go_on.set()
+    logs = await asyncio.gather(*opening)
+    assert (recovering.times, len(set(logs))) == (1, 1)
+    assert await contents(logs[0]) == ['a']
+
+
+async def test_closed_while_a_log_is_being_recovered(local: LocalWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    await put(await local.open(), 'a')
+    await local.kill()
+    recovering = Recovering(monkeypatch)
+    opening = asyncio.ensure_future(local.open())
+    await recovering.begun.wait()
+    closing = asyncio.ensure_future(local.directory.close())
+    await asyncio.sleep(0)
+    recovering.go_on.set()
+    with pytest.raises(Closed):
+        await opening
+    await closing
+    local.directory = local._start()
+    assert await contents(await local.open()) == ['a']
 
 
 async def test_after_a_clean_close_no_segment_is_opened(local: LocalWorld) -> None:

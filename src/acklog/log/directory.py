@@ -73,6 +73,8 @@ class DataDirectory:
         self._open: dict[str, LocalLog] = {}
         self._records: dict[str, Sequence[Any]] = {}  # of cleanly closed logs, not opened since
         self._spoilt = False  # a log could not be closed cleanly
+        self._closing = False
+        self._recovering = asyncio.Lock()
         self._lock = self._take_lock()
         try:
             self._check_format()
@@ -103,32 +105,42 @@ class DataDirectory:
 
     async def open(self, name: str, config: LogConfig, *, internal: bool = False) -> Log:
         """See `Opener.open`. A log that is open already is given again. Raises Damaged, Failed, Closed."""
-        if self._lock < 0:
-            raise Closed(f'{self.path} is closed')
+        self._check_open()
         log = self._open.get(name)
-        if log is None:
-            if not _NAME.fullmatch(name) or name.endswith(('.deleted', '.')):
-                raise ConfigError('log name', name, 'letters, digits, -, _ and .')
-            store = Store(self._shared, f'{self._shared.logs}/{name}', config)
-            record = self._records.pop(name, None)
-            if record is not None:
-                store.from_record(record)
-            elif name in self._names:
+        if log is not None:
+            return log
+        if not _NAME.fullmatch(name) or name.endswith(('.deleted', '.')):
+            raise ConfigError('log name', name, 'letters, digits, -, _ and .')
+        store = Store(self._shared, f'{self._shared.logs}/{name}', config)
+        record = self._records.pop(name, None)
+        if record is not None:
+            store.from_record(record)
+        elif name in self._names:
+            async with self._recovering:  # one after the other: never two threads at the files of one log
+                self._check_open()
+                log = self._open.get(name)
+                if log is not None:  # somebody else was faster
+                    return log
                 try:
                     await asyncio.to_thread(store.recover, same_run=self._same_run)
                 except OSError as error:
                     raise log_error(store.path, error) from error
-                other = self._open.get(name)
-                if other is not None:  # somebody else was faster
-                    return other
-            self._names.add(name)
-            log = self._open[name] = LocalLog(name, store, internal=internal, on_close=self._closed)
+                self._check_open()
+        self._names.add(name)
+        log = self._open[name] = LocalLog(name, store, internal=internal, on_close=self._closed)
         return log
+
+    def _check_open(self) -> None:
+        if self._closing:
+            raise Closed(f'{self.path} is closed')
 
     async def close(self) -> None:
         """Close all logs; the next start opens no segment. Raises the first error of a log that could not be closed."""
         if self._lock < 0:
             return
+        self._closing = True
+        async with self._recovering:  # no thread is at the files of a log any more
+            pass
         with ThreadPoolExecutor(_CLOSERS, 'acklog-close') as self._shared.closers:  # a disk syncs many files at once
             results = await asyncio.gather(*[log.close() for log in self._open.values()], return_exceptions=True)
         await asyncio.to_thread(self._end_run)
@@ -138,6 +150,7 @@ class DataDirectory:
 
     def abandon(self) -> None:
         """Let go of the directory as a killed process does: nothing more is written, waiting calls raise Closed."""
+        self._closing = True
         for log in list(self._open.values()):
             log.abandon()
         self._open.clear()
