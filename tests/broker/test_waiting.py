@@ -66,3 +66,19 @@ async def test_several_in_one_partition_are_passed_on(world: World) -> None:
     await settled()
     await world.publish(topic, 3, 1)
     assert sorted(offset for got in await asyncio.gather(*waiting) for offset in got) == [0, 1, 2]
+
+
+async def test_a_poll_that_is_cancelled_leaves_nothing_behind(world: World) -> None:
+    topic, everywhere = await begun(world)
+    assert await world.take('b', 0, *everywhere) == []
+    waiting = asyncio.ensure_future(world.take('a', 0, *everywhere, wait=1000))
+    await settled()
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    deliveries = world.broker.deliveries.of_group(world.catalog.groups['g'].id)
+    assert [len(delivery.waiters) for delivery in deliveries] == [0] * PARTITIONS
+    assert world.broker.deliveries.waiting == {}
+    assert len(world.caller('a-takes').on_close) == 1  # that its connection goes is still of interest to the session
+    await world.publish(topic, 1, 2)
+    assert await world.take('b', 1) == [0]

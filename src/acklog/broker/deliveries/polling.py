@@ -34,8 +34,8 @@ AT_A_TIME = 100  # partitions that are looked at before others have their turn
 
 
 class Poll:
-    """One poll. `keys`: the partitions to look at now, the one whose turn it is first, or Refused, and then the poll
-    is; `turn`: so many have had it.
+    """One poll. `keys`: the partitions to look at now, the one whose turn it is first; where it raises Refused, so does
+    the poll. `turn`: called with how many have had their turn.
 
     `strict`: no more than `max_records`; else the batch that reaches it is taken whole."""
 
@@ -70,31 +70,18 @@ class Poll:
         return self._until + self.broker.clock_set_by
 
     async def run(self) -> Found:
+        """What there is by partition, in the journal already, or why it cannot be had; empty: nothing came in time.
+        Raises Refused."""
         await self._look()
         if self.found or self.until <= self.broker.clock():
             return self.found
         again = True  # something may have come to a partition while the next was looked at
-        key = (self.member.group, self.member.member)
-        waiting = self.broker.deliveries.waiting
         while not self.found and not self.broker.stopping and self.caller.room():
             if again and any(delivery.something() for delivery in self.deliveries):
                 again = False
                 await self._look()
                 continue
-            waiter = Waiter()
-            waiting.setdefault(key, set()).add(waiter)
-            self.caller.on_close[waiter.end] = None
-            for delivery in self.deliveries:
-                delivery.waiters[waiter] = None
-                delivery.foresight.look()
-            await waiter.wait(self.broker.timer, self.until)
-            for delivery in self.deliveries:
-                delivery.waiters.pop(waiter, None)
-            if not self.caller.closed:
-                self.caller.on_close.pop(waiter.end, None)
-            waiting[key].discard(waiter)
-            if not waiting[key]:
-                del waiting[key]
+            waiter = await self._wait()
             if waiter.ended:
                 self._pass_on()
                 break
@@ -102,6 +89,26 @@ class Poll:
             if waiter.source is None or not await self._look_at(waiter.source):
                 await self._look()
         return self.found
+
+    async def _wait(self) -> Waiter:
+        """Until something happens to one of the partitions that were looked at, to the member or to its connection."""
+        waiter, key = Waiter(), (self.member.group, self.member.member)
+        waiting = self.broker.deliveries.waiting
+        waiting.setdefault(key, set()).add(waiter)
+        self.caller.on_close[waiter.end] = None
+        for delivery in self.deliveries:
+            delivery.waiters[waiter] = None
+            delivery.foresight.look()
+        try:
+            await waiter.wait(self.broker.timer, self.until)
+        finally:  # also when whoever polls is cancelled
+            for delivery in self.deliveries:
+                delivery.waiters.pop(waiter, None)
+            self.caller.on_close.pop(waiter.end, None)
+            waiting[key].discard(waiter)
+            if not waiting[key]:
+                del waiting[key]
+        return waiter
 
     def _pass_on(self) -> None:
         """It may have been woken for something that it does not take: the next one may."""
