@@ -125,11 +125,11 @@ async def test_the_resource_of_all_nodes_shows_what_was_set_for_all(world: World
 @pytest.mark.parametrize(
     ('kind', 'name', 'code', 'words'),
     [
-        (TOPIC, 'nope', Code.UNKNOWN_TOPIC_OR_PARTITION, "The topic 'nope' does not exist."),
-        (TOPIC, 'a b', Code.INVALID_TOPIC_EXCEPTION, 'Topic name is invalid'),
+        (TOPIC, 'nope', Code.UNKNOWN_TOPIC_OR_PARTITION, "there is no topic 'nope'"),
+        (TOPIC, 'a b', Code.INVALID_TOPIC_EXCEPTION, "a topic's name has 1 to 249 of the characters"),
         (BROKER, '5', Code.INVALID_REQUEST, 'Unexpected broker id, expected 0 or empty string, but received 5'),
         (BROKER, 'x', Code.INVALID_REQUEST, 'Broker id must be an integer, but it is: x'),
-        (GROUP, '', Code.INVALID_REQUEST, 'Group name must not be empty'),
+        (GROUP, '', Code.INVALID_REQUEST, "a group's name has 1 to 255 characters"),
         (99, 'x', Code.INVALID_REQUEST, 'Unsupported resource type: 99'),
     ],
 )
@@ -203,14 +203,15 @@ REFUSED = [
     (TOPIC, 'orders', [('retention.ms', '1')] * 2, Code.INVALID_REQUEST, 'Error due to duplicate config keys'),
     (TOPIC, 'orders', [('retention.ms', '1', 9)], Code.INVALID_REQUEST, 'Unknown config operation 9'),
     (TOPIC, 'orders', [('retention.ms', '1'), ('segment.ms', '0')], Code.INVALID_CONFIG, 'Invalid value 0'),
-    (TOPIC, 'nope', [('retention.ms', '1')], Code.UNKNOWN_TOPIC_OR_PARTITION, "The topic 'nope' does not exist."),
+    (TOPIC, 'nope', [('retention.ms', '1')], Code.UNKNOWN_TOPIC_OR_PARTITION, "there is no topic 'nope'"),
     (TOPIC, '', [('retention.ms', '1')], Code.INVALID_REQUEST, 'Default topic resources are not allowed.'),
-    (GROUP, '', [('share.isolation.level', 'x')], Code.INVALID_REQUEST, 'Default group resources are not allowed.'),
+    (GROUP, '', [('share.isolation.level', 'x')], Code.INVALID_REQUEST, "a group's name has 1 to 255 characters"),
+    (GROUP, 'g' * 256, [('share.isolation.level', 'x')], Code.INVALID_REQUEST, "a group's name has 1 to 255"),
     (GROUP, 'g', [('share.isolation.level', 'x')], Code.INVALID_CONFIG, 'Invalid value x for configuration'),
     (GROUP, 'g', [('foo', 'bar')], Code.INVALID_CONFIG, 'Unknown group config name: foo'),
     (GROUP, 'g', [('acklog.retry.backoff', 'x')], Code.INVALID_CONFIG, "'fixed:10s'"),
     (GROUP, 'g', [('errors.deadletterqueue.topic.name', 'd')], Code.INVALID_CONFIG, "does not begin with 'dlq.'"),
-    (GROUP, 'g', [('errors.deadletterqueue.topic.name', '__d')], Code.INVALID_CONFIG, "acklog's own logs"),
+    (GROUP, 'g', [('errors.deadletterqueue.topic.name', '__d')], Code.INVALID_CONFIG, "the server's own topics"),
     (
         GROUP,
         'g',

@@ -71,8 +71,8 @@ async def test_a_partition_is_where_it_can_be(world: World) -> None:
     ):
         refused = (Code.INVALID_REPLICA_ASSIGNMENT, f'{includes} {words}')
         assert await reassigned(world, 't', 0, replicas) == refused
-    assert await reassigned(world, 't', 9, [0]) == (UNKNOWN, 'Unable to find partition t:9.')
-    assert await reassigned(world, 'none', 0, [0]) == (UNKNOWN, 'Unable to find a topic named none.')
+    assert await reassigned(world, 't', 9, [0]) == (UNKNOWN, "topic 't' has the partitions 0 to 1, not 9")
+    assert await reassigned(world, 'none', 0, [0]) == (UNKNOWN, "there is no topic 'none'")
 
 
 async def test_one_of_many_replicas_that_is_named_twice(world: World) -> None:

@@ -156,7 +156,7 @@ async def test_why_a_member_gets_nothing(world: World) -> None:
     assert await world.take('b', 0, *((topic, index) for index in range(4))) == []
     answers = await operations(world).why(CALLER, 'g', 'a')
     assert [each.reason for each in answers] == ['nothing new' if n in mine else 'not assigned' for n in range(4)]
-    with pytest.raises(Refused, match="g has no member 'typo'"):
+    with pytest.raises(Refused, match="group 'g' has no member 'typo'"):
         await operations(world).why(CALLER, 'g', 'typo')
 
 

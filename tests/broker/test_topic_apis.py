@@ -15,6 +15,7 @@ from tests.broker.admin_world import World, topic
 from acklog.log.memory import MemoryDirectory, Trouble
 from acklog.log.seam import LogConfig
 from acklog.wire.error_code import ErrorCode as Code
+from acklog.wire.error_words import TOPIC_RULE
 
 
 @pytest.fixture(params=['memory', 'disk'])
@@ -62,22 +63,21 @@ async def test_the_answer_tells_what_was_made(world: World) -> None:
 
 
 NAMES = {
-    '': 'the empty string is not allowed',
-    '.': "'.' is not allowed",
-    '..': "'..' is not allowed",
-    'a b': "'a b' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'",
-    'ä': "'ä' contains",
-    'x' * 250: 'is longer than the max allowed length 249',
-    '__mine': "begins with '__', which is kept for acklog's own logs",  # Kafka lets them be
+    '': TOPIC_RULE,
+    '.': TOPIC_RULE,
+    '..': TOPIC_RULE,
+    'a b': TOPIC_RULE,
+    'ä': TOPIC_RULE,
+    'a\n': TOPIC_RULE,
+    'x' * 250: TOPIC_RULE,
+    '__mine': "names that begin with '__' are kept for the server's own topics",  # Kafka lets them be
 }
 
 
 async def test_names_that_no_topic_can_have(world: World) -> None:
     answers = await world.create(*(topic(name) for name in NAMES), topic('x' * 249))
     for name, words in NAMES.items():
-        code, message = answers[name]
-        assert code == Code.INVALID_TOPIC_EXCEPTION
-        assert f'Topic name is invalid: {words}' in (message or '') or words in (message or '')
+        assert answers[name] == (Code.INVALID_TOPIC_EXCEPTION, words)
     assert answers['x' * 249] == (0, None)
     found = await metadata(world, *NAMES)
     assert {answer['error_code'] for answer in found.values()} == {Code.INVALID_TOPIC_EXCEPTION}
@@ -123,7 +123,7 @@ async def test_assigned_by_hand(world: World) -> None:
 async def test_named_twice_or_there_already(world: World) -> None:
     answers = await world.create(topic('twice'), topic('twice', 2), topic('once'))
     assert answers == {'twice': (Code.INVALID_REQUEST, 'Duplicate topic name.'), 'once': (0, None)}
-    taken = (Code.TOPIC_ALREADY_EXISTS, "Topic 'once' already exists.")
+    taken = (Code.TOPIC_ALREADY_EXISTS, "there is a topic 'once' already")
     assert await world.create(topic('once')) == {'once': taken}
     assert await world.create(topic('once'), validate_only=True) == {'once': taken}
 
@@ -242,7 +242,7 @@ async def test_delete_by_id(world: World) -> None:
     assert {answer[1:] for answer in await delete(world, 'a', found)} == {(Code.INVALID_REQUEST, twice)}
     assert await delete(world, found) == [('a', 0, None)]
     [(name, code, words)] = await delete(world, found)
-    assert (name, code, words) == (None, Code.UNKNOWN_TOPIC_ID, 'This server does not host this topic ID.')
+    assert (name, code, words) == (None, Code.UNKNOWN_TOPIC_ID, 'there is no topic with that id')
 
 
 async def test_what_cannot_be_deleted(world: World) -> None:
@@ -284,9 +284,9 @@ async def test_more_partitions(world: World, version: int) -> None:
 
 async def test_partitions_that_are_refused(world: World) -> None:
     await world.made('a', 3)
-    assert await grow(world, 'a', 3) == (Code.INVALID_PARTITIONS, 'Topic already has 3 partition(s).')
-    less = 'The topic a currently has 3 partition(s); 2 would not be an increase.'
-    assert await grow(world, 'a', 2) == (Code.INVALID_PARTITIONS, less)
+    for count in (3, 2, 0, -1):
+        words = f"topic 'a' has 3 partitions: {count} would not be more"
+        assert await grow(world, 'a', count) == (Code.INVALID_PARTITIONS, words)
     assert (await grow(world, 'nope', 3))[0] == Code.UNKNOWN_TOPIC_OR_PARTITION
     few = 'Attempted to add 2 additional partition(s), but only 1 assignment(s) were specified.'
     assert await grow(world, 'a', 5, [[0]]) == (Code.INVALID_REPLICA_ASSIGNMENT, few)

@@ -257,7 +257,7 @@ def test_a_subscriber_that_waits_ends_at_ctrl_c(shared: Shared, name: str) -> No
     process = start('subscribe', name, name, bootstrap=shared.address)
     assert process.stderr is not None
     lines = [process.stderr.readline().decode() for _ in range(2)]
-    assert lines[1] == f"topic '{name}' does not exist yet: waiting for it\n"
+    assert lines[0] == f"group '{name}': topic '{name}' does not exist yet: waiting for it\n"
     time.sleep(0.5)
     begun = time.monotonic()
     ran = end(process)

@@ -47,9 +47,8 @@ async def test_a_topic_need_not_be_in_a_list(client: Client, topic: MakeTopic) -
 
 
 async def test_no_topic_and_no_records_are_refused_at_once(client: Client) -> None:
-    for topics in ((), ''):
-        with pytest.raises(ValueError, match='needs a topic'):
-            client.subscribe('g', topics)
+    with pytest.raises(ValueError, match='needs a topic'):
+        client.subscribe('g', ())
     with pytest.raises(ValueError, match='max_records has to be 1 or more, not 0'):
         client.subscribe('g', 'orders', max_records=0)
 

@@ -23,7 +23,7 @@ from acklog.cli.records import as_json, as_text
 from acklog.cli.times import METAVAR, beginning, instant_ahead
 
 if TYPE_CHECKING:
-    from acklog.client import Client, Received, Subscription
+    from acklog.client import Received, Subscription
 
 WAIT = 0.5  # seconds of a poll
 
@@ -90,36 +90,29 @@ async def _subscribe(
     begin: str | None,
     json_lines: bool,
 ) -> int:
+    from acklog.client.beginning import RESET
+
     async with server.client() as client:
-        await _begin(client, group, begin)
-        for topic in topics:
-            if not await client.topic_exists(topic):
-                note(f'topic {topic!r} does not exist yet: waiting for it')
         # one at a time where a person decides, else others would wait for what lies here
-        subscription = client.subscribe(group, topics, strict=ask or most is not None)
-        taken = Taken(most)
+        where, strict = begin or 'earliest', ask or most is not None
+        subscription = client.subscribe(group, topics, strict=strict, begin=where)
+        is_new = not await client.admin.group_exists(group)
+        taken = None
         try:
             async with subscription:
+                taken = Taken(most)
+                if is_new:
+                    note(f'group {group!r} is new: it begins at {_words(where)} ({RESET}={where})')
+                elif begin is not None:
+                    note(f'group {group!r} has begun already: --from is for new groups and changes nothing here')
                 take = _ask_each if ask else _accept_each
                 await take(subscription, taken, idle, json_lines)
                 if idle is not None:
                     await client.topic_exists(topics[0])  # raises where nothing came because no server answers
         finally:
-            if not json_lines or taken.count:
+            if taken is not None and (taken.count or not json_lines):
                 note(taken.summary())
     return 0
-
-
-async def _begin(client: Client, group: str, begin: str | None) -> None:
-    """Make a new group begin where it should; say what was done."""
-    from acklog.client.beginning import RESET, begin_new_group
-
-    where = begin or 'earliest'
-    if not await begin_new_group(client.admin, group, where):
-        if begin is not None:
-            note(f'group {group!r} has begun already: --from is for new groups and changes nothing here')
-        return
-    note(f'group {group!r} is new: it begins at {_words(where)} ({RESET}={where})')
 
 
 def _words(where: str) -> str:

@@ -119,7 +119,7 @@ class Admin:
         answer = await self._cluster.call(Cold(LIST_OFFSETS, fields), node=node)
         offsets = {}
         for partition in answer.topics[0].partitions:
-            check(partition.error_code, f'{name}[{partition.partition_index}]')
+            check(partition.error_code, f'{name}/{partition.partition_index}')
             offsets[partition.partition_index] = partition.offset
         return offsets
 
@@ -197,7 +197,7 @@ class Admin:
         )
 
     async def _lag(self, topic: str, partition: Any) -> PartitionLag:
-        check(partition.error_code, f'{topic}[{partition.partition_index}]', partition.error_message)
+        check(partition.error_code, f'{topic}/{partition.partition_index}', partition.error_message)
         start = partition.start_offset if partition.start_offset >= 0 else None
         lag = getattr(partition, 'lag', -1)
         exact = lag >= 0

@@ -95,7 +95,7 @@ class Client:
         explains. It joins with `async with`, or `start`; close it before the client."""
         from acklog.client.subscription import Subscription
 
-        names = [topics] if isinstance(topics, str) else topics  # not a topic for each of its letters
+        names = [topics] if isinstance(topics, str) else list(topics)  # not a topic for each of its letters
         return Subscription(self._cluster, group, names, **options)
 
     async def topic_exists(self, name: str) -> bool:

@@ -33,6 +33,7 @@ from acklog.client.errors import (
 )
 from acklog.client.retry import Backoff
 from acklog.wire.error_code import ErrorCode
+from acklog.wire.error_words import new_topic_fault
 
 T = TypeVar('T')
 
@@ -193,7 +194,8 @@ class Cluster:
             elif topic.name is not None:
                 self.topics.pop(topic.name, None)
                 if code not in RETRIABLE:
-                    raise refusal(code, f'topic {topic.name!r}')
+                    fault = new_topic_fault(topic.name) if code is ErrorCode.INVALID_TOPIC_EXCEPTION else None
+                    raise refusal(code, f'topic {topic.name!r}', fault)
         if keep:
             self.topics.update(found)
         return found

@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from acklog.errors import AcklogError
+from acklog.wire import error_words
 from acklog.wire.error_code import ErrorCode
 
 
@@ -47,10 +48,13 @@ class Unsupported(ClientError):
 
 
 class Refused(ClientError):
-    """The server answered with an error: `code` is Kafka's, `message` the server's own words ('' if it sent none)."""
+    """The server answered with an error, or is known to: `code` is Kafka's, `subject` names what was asked about,
+    `message` is in the server's own words ('' if it sent none)."""
 
     def __init__(self, code: ErrorCode, subject: str, message: str = '') -> None:
-        super().__init__(f'{subject}: {message or _WORDS.get(code) or "the server refused"} ({code.name})')
+        words = message or _WORDS.get(code, 'the server refused').format(subject=subject)
+        named = subject.lower() in words.lower()
+        super().__init__(f'{words if named else f"{subject}: {words}"} ({code.name})')
         self.code, self.subject, self.message = code, subject, message
 
 
@@ -80,8 +84,9 @@ class AcknowledgementsRefused(ClientError):
     def __init__(self, failures: Sequence[AcknowledgementFailure]) -> None:
         first = failures[0]
         more = f' (and {len(failures) - 1} more ranges)' if len(failures) > 1 else ''
+        offsets = f'{first.first}-{first.last}' if first.first < first.last else str(first.first)
         super().__init__(
-            f'{first.topic}[{first.partition}] offsets {first.first} to {first.last}{more} could not be signed off: '
+            f'{first.topic}/{first.partition}/{offsets}{more} could not be signed off: '
             f'{first.message or first.code.name}'
         )
         self.failures = tuple(failures)
@@ -104,18 +109,15 @@ _NOT_FOUND = frozenset(
     }
 )
 
-_WORDS = {
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: 'there is no such topic or partition',
-    ErrorCode.UNKNOWN_TOPIC_ID: 'there is no such topic',
-    ErrorCode.GROUP_ID_NOT_FOUND: 'there is no such group',
-    ErrorCode.RESOURCE_NOT_FOUND: 'there is no such thing',
-    ErrorCode.TOPIC_ALREADY_EXISTS: 'a topic of this name exists already',
-    ErrorCode.INVALID_TOPIC_EXCEPTION: 'this is not a valid topic name',
-    ErrorCode.INVALID_GROUP_ID: 'this is not a valid group name',
+_WORDS = {  # where the server sent none
+    **dict.fromkeys(_NOT_FOUND, error_words.no_such('{subject}')),
+    ErrorCode.TOPIC_ALREADY_EXISTS: error_words.exists('{subject}'),
+    ErrorCode.INVALID_TOPIC_EXCEPTION: error_words.TOPIC_RULE,
+    ErrorCode.INVALID_GROUP_ID: error_words.GROUP_RULE,
     ErrorCode.INVALID_PARTITIONS: 'this number of partitions is not allowed',
     ErrorCode.INVALID_REPLICATION_FACTOR: 'this replication factor is not allowed',
     ErrorCode.INVALID_CONFIG: 'a config has a value that is not allowed',
-    ErrorCode.NON_EMPTY_GROUP: 'the group still has members; stop its subscribers first',
+    ErrorCode.NON_EMPTY_GROUP: error_words.has_members('{subject}'),
     ErrorCode.MESSAGE_TOO_LARGE: 'a record or batch is larger than max.message.bytes',
     ErrorCode.RECORD_LIST_TOO_LARGE: 'a batch is larger than a segment',
     ErrorCode.CORRUPT_MESSAGE: 'the records arrived damaged',

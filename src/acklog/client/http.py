@@ -148,7 +148,10 @@ def _refusal(status: int, problem: Mapping[str, Any]) -> HttpRefused:
 
 
 def path_of(*segments: str | int) -> str:
-    """The path under /v1 of these names, each percent-encoded: they may hold anything."""
+    """The path under /v1 of these names, each percent-encoded: they may hold anything. Raises HttpNotFound for a name
+    that is empty: there would be another path, or none."""
+    if '' in segments:
+        raise HttpNotFound(404, 'nothing has an empty name')
     return '/v1/' + '/'.join(quote(str(segment), safe='') for segment in segments)
 
 

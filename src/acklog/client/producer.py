@@ -27,6 +27,7 @@ from acklog.errors import ConfigError
 from acklog.wire import compression as compressions
 from acklog.wire import deliver_at as deliver_at_header
 from acklog.wire.error_code import ErrorCode
+from acklog.wire.error_words import delivers_at_once, no_partition
 from acklog.wire.record_batch import NewRecord
 
 DELIVER_AT = 'acklog.deliver.at.enable'
@@ -203,7 +204,7 @@ class Producer:
         await self._cluster.topic(topic, create=self._create_topics)
         configs = {config.name: config.value for config in await Admin(self._cluster).topic_configs(topic)}
         if configs.get(DELIVER_AT) != 'true':
-            raise Unsupported(f'topic {topic!r} delivers at once; {DELIVER_AT}=true lets records wait')
+            raise Unsupported(delivers_at_once(topic))
         self._delivers_at.add(topic)
 
     async def _wait_for_room(self, size: int) -> None:
@@ -246,7 +247,8 @@ class Producer:
     def _choose(self, topic: str, key: bytes | None, partition: int | None, indexes: Collection[int]) -> int:
         if partition is not None:
             if partition not in indexes:
-                raise refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f'{topic}[{partition}]')
+                words = no_partition(topic, len(indexes), partition)
+                raise refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f'topic {topic!r}', words)
             return partition
         if key is not None:
             return partition_of(key, len(indexes))

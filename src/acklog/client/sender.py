@@ -217,7 +217,7 @@ class Sender:
         if code is ErrorCode.DUPLICATE_SEQUENCE_NUMBER:  # stored, and no longer known where
             base = -1
         elif code is not ErrorCode.NONE:
-            error = refusal(code, f'{outbox.topic}[{outbox.index}]', answer.error_message)
+            error = refusal(code, f'{outbox.topic}/{outbox.index}', answer.error_message)
             if code in RETRIABLE:
                 self._cluster.forget_topic(outbox.topic)
                 self._again(outbox, error)

@@ -114,7 +114,7 @@ class ShareLink:
             if not self.session.advanced(answer.error_code, answer.error_message) and self.session.epoch != OPEN:
                 answer = await self._ask(connection, _acknowledge(self.session.renew({key: ranges})))
                 self.session.advanced(answer.error_code, answer.error_message)
-            subject = f'{self._names.get(key[0], key[0])}[{key[1]}]'
+            subject = f'{self._names.get(key[0], key[0])}/{key[1]}'
             _check(answer.error_code, answer.error_message, subject)
             for topic in answer.topics:
                 for partition in topic.partitions:
@@ -191,7 +191,7 @@ class ShareLink:
         code = error_code(partition.error_code)
         if code in _MOVED:
             return True
-        raise refusal(code, f'{self._names.get(key[0], key[0])}[{key[1]}]', partition.error_message)
+        raise refusal(code, f'{self._names.get(key[0], key[0])}/{key[1]}', partition.error_message)
 
     async def _tell_all(self) -> None:
         while self.session.has_decisions and self.session.epoch != OPEN:

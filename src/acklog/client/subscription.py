@@ -30,6 +30,7 @@ from acklog.client.errors import TooManyUnsettled, Unsupported
 from acklog.client.fetching import Fetching
 from acklog.client.holding import Holding
 from acklog.client.membership import Membership
+from acklog.client.named import check_names, look_for_topics
 from acklog.client.places import Places
 from acklog.client.received import Holder, Received
 from acklog.client.renewal import Renewal
@@ -53,7 +54,8 @@ class Subscription:
     for`); `renew`: renew the locks of what is held, for as long as it is held; `grace`: seconds that it may be without
     a connection and keeps what it holds (None: 10 where the server knows of it, which only acklog does; another number
     raises Unsupported elsewhere); `begin`: where the group begins if it does not exist yet, 'earliest' or 'latest'
-    (None: as its configs say, 'latest' unless set). Raises ValueError without a topic, and for less than one record.
+    (None: as its configs say, 'latest' unless set). Raises ValueError without a topic, and for less than one record;
+    Refused for names that no topic or group can have.
     """
 
     def __init__(
@@ -72,8 +74,7 @@ class Subscription:
         grace: float | None = None,
         begin: str | None = None,
     ) -> None:
-        if not topics or not all(topics):
-            raise ValueError('a subscription needs a topic')
+        check_names(group, topics)
         if max_records < 1:
             raise ValueError(f'max_records has to be 1 or more, not {max_records}')
         self.group, self.topics = group, list(topics)
@@ -110,7 +111,9 @@ class Subscription:
             self._holding.raise_failures()
 
     async def start(self) -> None:
-        """Join the group. Raises Unsupported where the server has no share groups, Refused, the connection's errors."""
+        """Join the group. Topics that do not exist yet are waited for, and a warning in the log says so. Raises
+        Unsupported where the server has no share groups, Refused (also for names that it keeps for itself), the
+        connection's errors."""
         connection = await self._cluster.connection(ANY_NODE)
         connection.version(SHARE_FETCH)
         self.knows_times = ACKLOG_FEATURE in connection.features
@@ -118,6 +121,7 @@ class Subscription:
             raise Unsupported(
                 f'the server at {connection.address} is not acklog: it gives no grace to lost connections'
             )
+        await look_for_topics(self._cluster, self.group, self.topics, on_acklog=self.knows_times)
         if self._begin is not None:
             await begin_new_group(Admin(self._cluster), self.group, self._begin)
         await self._membership.join()

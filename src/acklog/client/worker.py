@@ -25,6 +25,7 @@ from typing import Any
 
 from acklog.client.client import Client
 from acklog.client.errors import AcknowledgementsRefused, Unsupported
+from acklog.client.named import check_names
 from acklog.client.received import Received
 from acklog.client.subscription import Subscription
 from acklog.client.times import milliseconds
@@ -66,6 +67,7 @@ class Worker:
         drain: float = 30.0,
         begin: str | None = None,
     ) -> None:
+        check_names(group, topics)
         if concurrency < 1:
             raise ValueError(f'a worker needs a concurrency of 1 or more, not {concurrency}')
         if backoff is not None:
@@ -246,7 +248,7 @@ def worker(
     """Make a `Worker` of a function, with these options of it."""
 
     def decorate(handler: Handler) -> Worker:
-        names = [topics] if isinstance(topics, str) else topics
+        names = [topics] if isinstance(topics, str) else list(topics)
         return Worker(handler, group, names, concurrency=concurrency, backoff=backoff, drain=drain, begin=begin)
 
     return decorate

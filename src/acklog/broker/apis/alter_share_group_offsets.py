@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 from acklog.broker.answers import answer_to
 from acklog.broker.api import Api, Caller, Refused
+from acklog.broker.refusals import check_group_name, no_partition, no_topic, past_end
 from acklog.errors import AcklogError
 from acklog.wire.error_code import ErrorCode
 
 if TYPE_CHECKING:
     from acklog.broker.broker import Broker
-    from acklog.broker.catalog.catalog import Group
+    from acklog.broker.catalog.catalog import Group, Topic
 
 
 async def handle(broker: Broker, caller: Caller, version: int, request: Any) -> dict[str, Any]:
     try:
-        if not request.group_id:
-            raise Refused(ErrorCode.INVALID_GROUP_ID, "GroupId can't be empty.")
+        check_group_name(request.group_id)
         broker.authorize(caller, 'READ', 'GROUP', request.group_id)
         await broker.groups.ensure(request.group_id)
         group = broker.groups.empty(request.group_id)
@@ -40,8 +40,8 @@ async def _topic(broker: Broker, caller: Caller, group: Group, asked: Any) -> di
         try:
             broker.authorize(caller, 'READ', 'TOPIC', asked.topic_name)
             if topic is None:
-                raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f'there is no topic {asked.topic_name}')
-            await _seek(broker, group, topic.id_bytes, partition.partition_index, partition.start_offset)
+                raise no_topic(asked.topic_name)
+            await _seek(broker, group, topic, partition.partition_index, partition.start_offset)
         except AcklogError as error:
             code, message = answer_to(error)
         partitions.append({'partition_index': partition.partition_index, 'error_code': code, 'error_message': message})
@@ -52,16 +52,16 @@ async def _topic(broker: Broker, caller: Caller, group: Group, asked: Any) -> di
     }
 
 
-async def _seek(broker: Broker, group: Group, topic_id: bytes, index: int, offset: int) -> None:
-    partition = broker.partition(topic_id, index)
+async def _seek(broker: Broker, group: Group, topic: Topic, index: int, offset: int) -> None:
+    partition = broker.partition(topic.id_bytes, index)
     if partition is None:
-        raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f'there is no partition {index} of that topic')
+        raise no_partition(topic, index)
     if offset < 0:
         raise Refused(ErrorCode.INVALID_REQUEST, f'{offset} is no offset')
     if offset > partition.log.visible_end:
-        raise Refused(ErrorCode.OFFSET_OUT_OF_RANGE, f'{offset} is above the end, {partition.log.visible_end}')
+        raise past_end(partition, offset)
     target = max(offset, partition.log.start)
-    delivery = await broker.deliveries.get(group, topic_id, index, start=target)
+    delivery = await broker.deliveries.get(group, topic.id_bytes, index, start=target)
     await delivery.seek(target)
 
 

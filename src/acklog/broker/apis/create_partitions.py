@@ -15,6 +15,7 @@ from acklog.broker.apis.assignments import check_brokers
 from acklog.broker.apis.create_topics import MOST_AT_ONCE
 from acklog.broker.catalog.catalog import Topic
 from acklog.broker.catalog.topics import add_partitions
+from acklog.broker.refusals import no_topic, not_more_partitions
 from acklog.errors import LogError
 from acklog.wire.error_code import ErrorCode
 
@@ -32,7 +33,7 @@ async def handle(broker: Broker, caller: Caller, version: int, request: Any) -> 
                 raise Refused(ErrorCode.INVALID_REQUEST, 'Duplicate topic name.')
             topic = _judge(broker, caller, entry)
             if not request.validate_only and not await add_partitions(broker, topic, entry.count):
-                raise _unknown()
+                raise no_topic(entry.name)
         except (Refused, LogError) as error:
             answer['error_code'], answer['error_message'] = answer_to(error)
         answers[entry.name] = answer
@@ -43,17 +44,11 @@ def _judge(broker: Broker, caller: Caller, entry: Any) -> Topic:
     """The topic to be extended. Raises Refused."""
     topic = broker.catalog.topics.get(entry.name)
     if topic is None:
-        raise _unknown()
+        raise no_topic(entry.name)
     broker.authorize(caller, 'ALTER', 'TOPIC', entry.name)
     more = entry.count - topic.partitions
-    if more == 0:
-        raise Refused(ErrorCode.INVALID_PARTITIONS, f'Topic already has {topic.partitions} partition(s).')
-    if more < 0:
-        raise Refused(
-            ErrorCode.INVALID_PARTITIONS,
-            f'The topic {topic.name} currently has {topic.partitions} partition(s); '
-            f'{entry.count} would not be an increase.',
-        )
+    if more <= 0:
+        raise not_more_partitions(topic, entry.count)
     if more > MOST_AT_ONCE:
         message = 'Excessively large number of additional partitions per request.'
         raise Refused(ErrorCode.POLICY_VIOLATION, message)
@@ -67,10 +62,6 @@ def _judge(broker: Broker, caller: Caller, entry: Any) -> Topic:
         for assignment in entry.assignments:
             check_brokers(broker, assignment.broker_ids)
     return topic
-
-
-def _unknown() -> Refused:
-    return Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, 'This server does not host this topic-partition.')
 
 
 API = Api(37, 'CreatePartitions', (0, 3), handle)

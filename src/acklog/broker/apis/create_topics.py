@@ -16,10 +16,10 @@ from acklog.broker.apis.config_answers import created_entries
 from acklog.broker.apis.described_topics import may
 from acklog.broker.catalog.catalog import NewTopic, Topic, new_id
 from acklog.broker.catalog.config_changes import refused_config
-from acklog.broker.catalog.topic_names import check_new_topic_name
 from acklog.broker.catalog.topics import create_topics
 from acklog.broker.configs import TOPIC
 from acklog.broker.eager import turn
+from acklog.broker.refusals import check_new_topic_name, topic_exists
 from acklog.errors import ConfigError, LogError
 from acklog.wire.error_code import ErrorCode
 
@@ -67,11 +67,10 @@ async def _create(broker: Broker, topics: list[NewTopic], *, only: bool) -> list
 
 
 def _would_fit(broker: Broker, topic: NewTopic) -> Refused | None:
-    limit = broker.settings.integer('acklog.max.partitions')
-    if broker.catalog.partitions + topic.partitions > limit:
-        return Refused(
-            ErrorCode.POLICY_VIOLATION, f'There would be more partitions than acklog.max.partitions, {limit}.'
-        )
+    try:
+        broker.catalog.check_room(topic.partitions)
+    except Refused as refused:
+        return refused
     return None
 
 
@@ -80,7 +79,7 @@ def _judge(broker: Broker, caller: Caller, entry: Any) -> NewTopic:
     check_new_topic_name(entry.name)
     broker.authorize(caller, 'CREATE', 'TOPIC', entry.name)
     if entry.name in broker.catalog.topics:
-        raise Refused(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{entry.name}' already exists.")
+        raise topic_exists(entry.name)
     configs = {}
     for config in entry.configs:
         if config.value is None:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from acklog.broker.answers import answer_to
 from acklog.broker.api import Api, Caller, Refused
+from acklog.broker.refusals import no_partition, no_topic, past_end
 from acklog.errors import LogError
 from acklog.wire.error_code import ErrorCode
 
 if TYPE_CHECKING:
     from acklog.broker.broker import Broker
-    from acklog.broker.partition import Partition
 
 
 async def handle(broker: Broker, caller: Caller, version: int, request: Any) -> dict[str, Any]:
@@ -37,16 +37,16 @@ async def _answer(broker: Broker, caller: Caller, name: str, index: int, offset:
 async def _delete(broker: Broker, caller: Caller, name: str, index: int, offset: int) -> int:
     """The log's new start. Raises Refused, LogError."""
     topic = broker.catalog.topics.get(name)
-    partition: Partition | None = None
-    if topic is not None:
-        broker.authorize(caller, 'DELETE', 'TOPIC', name)
-        partition = broker.partition(topic.id_bytes, index)
+    if topic is None:
+        raise no_topic(name)
+    broker.authorize(caller, 'DELETE', 'TOPIC', name)
+    partition = broker.partition(topic.id_bytes, index)
     if partition is None:
-        raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, 'This server does not host this topic-partition.')
+        raise no_partition(topic, index)
     if offset == -1:
         offset = partition.log.visible_end
     if not 0 <= offset <= partition.log.visible_end:
-        raise Refused(ErrorCode.OFFSET_OUT_OF_RANGE, f'There are no records up to offset {offset}.')
+        raise past_end(partition, offset)
     start = await partition.truncate_before(offset)
     await broker.deliveries.journal.written()
     return start

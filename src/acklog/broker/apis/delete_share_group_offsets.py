@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from acklog.broker.answers import answer_to
 from acklog.broker.api import Api, Caller, Refused
+from acklog.broker.refusals import check_group_name, no_topic
 from acklog.errors import AcklogError
-from acklog.wire.error_code import ErrorCode
 
 if TYPE_CHECKING:
     from acklog.broker.broker import Broker
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
 async def handle(broker: Broker, caller: Caller, version: int, request: Any) -> dict[str, Any]:
     try:
-        if not request.group_id:
-            raise Refused(ErrorCode.INVALID_GROUP_ID, "GroupId can't be empty.")
+        check_group_name(request.group_id)
         broker.authorize(caller, 'DELETE', 'GROUP', request.group_id)
         group = broker.groups.empty(request.group_id)
     except Refused as refused:
@@ -35,7 +34,7 @@ async def _topic(broker: Broker, caller: Caller, group: Group, name: str) -> dic
     try:
         broker.authorize(caller, 'READ', 'TOPIC', name)
         if topic is None:
-            raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f'there is no topic {name}')
+            raise no_topic(name)
         for index in range(topic.partitions):
             await broker.deliveries.delete_partition(group, topic.id_bytes, index)
     except AcklogError as error:

@@ -13,6 +13,7 @@ from acklog.broker.answers import answer_to
 from acklog.broker.api import Api, Caller, Refused
 from acklog.broker.catalog.catalog import Topic
 from acklog.broker.catalog.topics import delete_topic
+from acklog.broker.refusals import no_topic, no_topic_id
 from acklog.errors import LogError
 from acklog.wire.error_code import ErrorCode
 
@@ -73,8 +74,8 @@ def _judge(broker: Broker, caller: Caller, key: Key) -> Topic:
 
 def _unknown(key: Key) -> Refused:
     if key[1] is not None:
-        return Refused(ErrorCode.UNKNOWN_TOPIC_ID, 'This server does not host this topic ID.')
-    return Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, 'This server does not host this topic-partition.')
+        return no_topic_id()
+    return no_topic(key[0] or '')
 
 
 API = Api(20, 'DeleteTopics', (1, 6), handle)

@@ -19,9 +19,9 @@ from acklog.broker.apis.config_answers import (
     config_entry,
 )
 from acklog.broker.catalog.config_changes import check_node
-from acklog.broker.catalog.topic_names import check_topic_name
 from acklog.broker.configs import BROKER, CLUSTER, GROUP, TOPIC, Source, Synonym
 from acklog.broker.eager import turn
+from acklog.broker.refusals import check_group_name, check_topic_name, no_topic
 from acklog.wire.error_code import ErrorCode
 
 if TYPE_CHECKING:
@@ -64,8 +64,7 @@ def _entries(
     if kind == TOPIC_RESOURCE:
         return list(config_entries(_topic(broker, caller, name), TOPIC, keys, **words))
     if kind == GROUP_RESOURCE:
-        if not name:
-            raise Refused(ErrorCode.INVALID_REQUEST, 'Group name must not be empty')
+        check_group_name(name, ErrorCode.INVALID_REQUEST)
         broker.authorize(caller, 'DESCRIBE_CONFIGS', 'GROUP', name)
         return list(config_entries(broker.catalog.group_or_default(name), GROUP, keys, **words))
     if kind == BROKER_RESOURCE:
@@ -82,7 +81,7 @@ def _topic(broker: Broker, caller: Caller, name: str) -> HasConfigs:
     broker.authorize(caller, 'DESCRIBE_CONFIGS', 'TOPIC', name)
     topic = broker.catalog.topics.get(name)
     if topic is None:
-        raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
+        raise no_topic(name)
     return topic
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from acklog.broker.api import Api, Caller, Refused
 from acklog.broker.apis.described_topics import authorized_operations, may, partitions
 from acklog.broker.catalog.catalog import Topic
-from acklog.broker.catalog.topic_names import check_topic_name
+from acklog.broker.refusals import check_topic_name
 from acklog.wire.error_code import ErrorCode
 
 if TYPE_CHECKING:

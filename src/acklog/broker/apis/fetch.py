@@ -17,6 +17,7 @@ from acklog.broker.deliveries.waiting import Waiter
 from acklog.broker.eager import turn
 from acklog.broker.fetch_session import FetchSession, Key, outside
 from acklog.broker.partition import Partition
+from acklog.broker.refusals import no_partition, no_topic, no_topic_id
 from acklog.errors import AcklogError, OutOfRange
 from acklog.wire import fetch
 from acklog.wire.error_code import ErrorCode
@@ -128,15 +129,15 @@ class _Reading:
         if topic_id is not None:
             topic = catalog.topics_by_id.get(topic_id)
             if topic is None:
-                raise Refused(ErrorCode.UNKNOWN_TOPIC_ID, 'there is no topic with that id')
+                raise no_topic_id()
         else:
             topic = catalog.topics.get(name)
             if topic is None:
-                raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f'there is no topic {name!r}')
+                raise no_topic(name)
         self._broker.authorize(self._caller, 'READ', 'TOPIC', topic.name)
         partition = self._broker.partition(topic.id_bytes, index)
         if partition is None:
-            raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f'{topic.name} has no partition {index}')
+            raise no_partition(topic, index)
         return partition
 
 

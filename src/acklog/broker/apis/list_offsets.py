@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from acklog.broker.answers import answer_to
 from acklog.broker.api import Api, Caller, Refused
 from acklog.broker.eager import turn
+from acklog.broker.refusals import no_partition, no_topic
 from acklog.errors import BatchError, LogError
 from acklog.wire.error_code import ErrorCode
 from acklog.wire.record_batch import read_header, records
@@ -64,9 +65,11 @@ async def handle(broker: Broker, caller: Caller, version: int, request: Any) -> 
 
 def _partition(broker: Broker, caller: Caller, name: str, wanted: Any) -> Partition:
     topic = broker.catalog.topics.get(name)
-    partition = broker.partition(topic.id_bytes, wanted.partition_index) if topic is not None else None
+    if topic is None:
+        raise no_topic(name)
+    partition = broker.partition(topic.id_bytes, wanted.partition_index)
     if partition is None:
-        raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, 'This server does not host this topic-partition.')
+        raise no_partition(topic, wanted.partition_index)
     broker.authorize(caller, 'DESCRIBE', 'TOPIC', name)
     known = getattr(wanted, 'current_leader_epoch', -1)
     if known > partition.log.epoch:

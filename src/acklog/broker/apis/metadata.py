@@ -13,10 +13,11 @@ from acklog.broker.answers import answer_to
 from acklog.broker.api import Api, Caller, Refused
 from acklog.broker.apis.described_topics import NOT_ASKED, authorized_operations, may, partitions
 from acklog.broker.catalog.catalog import NewTopic, Topic
-from acklog.broker.catalog.topic_names import INTERNAL, check_new_topic_name, check_topic_name
 from acklog.broker.catalog.topics import create_topics
+from acklog.broker.refusals import check_new_topic_name, check_topic_name
 from acklog.errors import LogError
 from acklog.wire.error_code import ErrorCode
+from acklog.wire.error_words import INTERNAL
 
 if TYPE_CHECKING:
     from acklog.broker.broker import Broker

@@ -1,12 +1,12 @@
-"""Admin requests that name a partition: the partition, or why there is none in Kafka's words."""
+"""Admin requests that name a partition: the partition, or why there is none."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from acklog.broker.api import Caller, Refused
+from acklog.broker.api import Caller
 from acklog.broker.apis.described_topics import may
-from acklog.wire.error_code import ErrorCode
+from acklog.broker.refusals import no_partition, no_topic
 
 if TYPE_CHECKING:
     from acklog.broker.broker import Broker
@@ -18,8 +18,8 @@ def named_partition(broker: Broker, caller: Caller, operation: str, name: str, i
     broker.authorize(caller, operation, 'CLUSTER', '')
     topic = broker.catalog.topics.get(name)
     if topic is None or not may(broker, caller, 'DESCRIBE', 'TOPIC', name):
-        raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f'Unable to find a topic named {name}.')
+        raise no_topic(name)
     partition = broker.partition(topic.id_bytes, index)
     if partition is None:
-        raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f'Unable to find partition {name}:{index}.')
+        raise no_partition(topic, index)
     return partition

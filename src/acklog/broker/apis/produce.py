@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from acklog.broker.answers import answer_to
 from acklog.broker.api import Api, Caller, Refused
 from acklog.broker.eager import concurrently
+from acklog.broker.refusals import no_partition, no_topic, no_topic_id
 from acklog.errors import AcklogError, ProtocolError
 from acklog.log.seam import Appended, Durability
 from acklog.wire import produce
@@ -115,18 +116,15 @@ def _partition(broker: Broker, caller: Caller, topic: produce.Topic, index: int)
     if topic.topic_id is not None:
         known = broker.catalog.topics_by_id.get(topic.topic_id)
         if known is None:
-            raise Refused(ErrorCode.UNKNOWN_TOPIC_ID, 'there is no topic with that id')
+            raise no_topic_id()
     else:
         known = broker.catalog.topics.get(topic.name)
         if known is None:
-            raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f'there is no topic {topic.name!r}')
+            raise no_topic(topic.name)
     broker.authorize(caller, 'WRITE', 'TOPIC', known.name)
     partition = broker.partition(known.id_bytes, index)
     if partition is None:
-        raise Refused(
-            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-            f'{known.name} has partitions 0 to {known.partitions - 1}, not {index}',
-        )
+        raise no_partition(known, index)
     return partition
 
 

@@ -16,11 +16,11 @@ from acklog.broker.api import Api, Caller, Refused
 from acklog.core.assignment import Assignment
 from acklog.core.membership import LEAVE_EPOCH
 from acklog.wire.error_code import ErrorCode
+from acklog.wire.error_words import GROUP_RULE, LONGEST_TOPIC
 
 if TYPE_CHECKING:
     from acklog.broker.broker import Broker
 
-LONGEST_TOPIC = 249  # characters, as Kafka names topics
 MOST_TOPICS = 10_000  # that one member subscribes to
 
 
@@ -38,7 +38,7 @@ async def handle(broker: Broker, caller: Caller, version: int, request: Any) -> 
 
 def _check(request: Any) -> None:
     if not request.group_id:
-        raise Refused(ErrorCode.INVALID_REQUEST, "GroupId can't be empty.")
+        raise Refused(ErrorCode.INVALID_REQUEST, GROUP_RULE)
     if not request.member_id:
         raise Refused(ErrorCode.INVALID_REQUEST, "MemberId can't be empty.")
     if request.member_epoch < LEAVE_EPOCH:

@@ -18,12 +18,13 @@ from typing import Any, NamedTuple, TypeVar
 from acklog.broker.api import Refused
 from acklog.broker.catalog.log import CONFIG, NAME, CatalogLog
 from acklog.broker.catalog.state import CatalogState, Event, Group, Topic, id_text, topic_event
-from acklog.broker.catalog.topic_names import INTERNAL
 from acklog.broker.catalog.view import CatalogView
 from acklog.broker.configs import Settings
+from acklog.broker.refusals import not_more_partitions, too_many_partitions, topic_exists
 from acklog.errors import Damaged, LogError
 from acklog.log.seam import Durability, Opener
 from acklog.wire.error_code import ErrorCode
+from acklog.wire.error_words import INTERNAL
 
 __all__ = ['Catalog', 'ConfigChange', 'Group', 'NewTopic', 'Topic']
 
@@ -98,10 +99,10 @@ class Catalog(CatalogView):
             room = self.settings.integer('acklog.max.partitions') - self.partitions
             for index, topic in enumerate(topics):
                 if topic.name in self.topics or topic.name in names:
-                    message = f"Topic '{topic.name}' already exists."
-                    refused[index] = Refused(ErrorCode.TOPIC_ALREADY_EXISTS, message)
+                    refused[index] = topic_exists(topic.name)
                 elif topic.partitions > room:
-                    refused[index] = self._too_many_partitions()
+                    limit = self.settings.integer('acklog.max.partitions')
+                    refused[index] = too_many_partitions(limit - room, topic.partitions, limit)
                 else:
                     room -= topic.partitions
                     names.add(topic.name)
@@ -130,13 +131,8 @@ class Catalog(CatalogView):
             if self.topics_by_id.get(topic.id_bytes) is not topic:
                 return False
             if count <= topic.partitions:
-                message = (
-                    f'The topic {topic.name} currently has {topic.partitions} partition(s); '
-                    f'{count} would not be an increase.'
-                )
-                raise Refused(ErrorCode.INVALID_PARTITIONS, message)
-            if self.partitions + count - topic.partitions > self.settings.integer('acklog.max.partitions'):
-                raise self._too_many_partitions()
+                raise not_more_partitions(topic, count)
+            self.check_room(count - topic.partitions)
             event = {'kind': 'partitions', 'id': topic.id_text, 'count': count}
             await self._log.write([event], Durability.SYNCED)
             return True
@@ -155,12 +151,11 @@ class Catalog(CatalogView):
 
         return await self._change(alter())
 
-    def _too_many_partitions(self) -> Refused:
+    def check_room(self, more: int) -> None:
+        """Raises Refused (POLICY_VIOLATION) where there cannot be so many more partitions."""
         limit = self.settings.integer('acklog.max.partitions')
-        return Refused(
-            ErrorCode.POLICY_VIOLATION,
-            f'There are {self.partitions} partitions of the {limit} that acklog.max.partitions allows.',
-        )
+        if self.partitions + more > limit:
+            raise too_many_partitions(self.partitions, more, limit)
 
     # -- groups --------------------------------------------------------------------------------------------------------
 
@@ -169,7 +164,7 @@ class Catalog(CatalogView):
 
         async def create() -> Group:
             if name not in self.groups:
-                self._check_room(self.groups)
+                self._check_groups(self.groups)
                 event = {'kind': 'group', 'name': name, 'id': self._state.next_group_id}
                 await self._log.write([event], Durability.SYNCED)
             return self.groups[name]
@@ -195,13 +190,13 @@ class Catalog(CatalogView):
         async def alter() -> None:
             configs = change(self.group_configs.get(name, {}))
             if configs and name not in self.group_configs:
-                self._check_room(self.group_configs)
+                self._check_groups(self.group_configs)
             event = {'kind': 'group-configs', 'name': name, 'configs': configs}
             await self._log.write([event], Durability.SYNCED)
 
         await self._change(alter())
 
-    def _check_room(self, taken: Mapping[str, object]) -> None:
+    def _check_groups(self, taken: Mapping[str, object]) -> None:
         limit = self.settings.integer('acklog.max.groups')
         if len(taken) >= limit:
             raise Refused(ErrorCode.POLICY_VIOLATION, f'There are as many groups as acklog.max.groups allows, {limit}.')

@@ -14,6 +14,7 @@ from acklog.broker.catalog.catalog import ConfigChange, Group
 from acklog.broker.catalog.topics import reconfigure
 from acklog.broker.configs import BROKER, CLUSTER, GROUP, TOPIC, Settings, Table, UnknownConfig, check_together
 from acklog.broker.dead_letters.topic import check_name
+from acklog.broker.refusals import check_group_name, no_topic
 from acklog.errors import ConfigError
 from acklog.wire.error_code import ErrorCode
 
@@ -36,7 +37,7 @@ async def change_topic(broker: Broker, name: str, change: ConfigChange, *, only:
         raise Refused(ErrorCode.INVALID_REQUEST, 'Default topic resources are not allowed.')
     topic = broker.catalog.topics.get(name)
     if topic is None:
-        raise _no_topic(name)
+        raise no_topic(name)
 
     def judged(configs: Mapping[str, str]) -> dict[str, str]:
         return _normalized(TOPIC, change(configs))
@@ -45,14 +46,13 @@ async def change_topic(broker: Broker, name: str, change: ConfigChange, *, only:
         judged(topic.configs)
         return
     if not await broker.catalog.alter_topic_configs(topic, judged):
-        raise _no_topic(name)
+        raise no_topic(name)
     reconfigure(broker, topic)
 
 
 async def change_group(broker: Broker, name: str, change: ConfigChange, *, only: bool) -> None:
     """The group need not exist (yet). Raises Refused, LogError."""
-    if not name:
-        raise Refused(ErrorCode.INVALID_REQUEST, 'Default group resources are not allowed.')
+    check_group_name(name, ErrorCode.INVALID_REQUEST)
 
     def judged(configs: Mapping[str, str]) -> dict[str, str]:
         changed = _normalized(GROUP, change(configs))
@@ -127,7 +127,3 @@ def _normalized(table: Table, configs: Mapping[str, str], code: ErrorCode = Erro
         return table.normalized(configs)
     except ConfigError as error:
         raise refused_config(table, error, code) from None
-
-
-def _no_topic(name: str) -> Refused:
-    return Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")

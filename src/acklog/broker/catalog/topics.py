@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 from acklog.broker.api import Refused
 from acklog.broker.catalog.catalog import NewTopic, Topic
-from acklog.broker.catalog.topic_names import INTERNAL
 from acklog.broker.configs import log_config
 from acklog.broker.eager import concurrently
 from acklog.broker.partition import Partition
 from acklog.errors import LogError
 from acklog.log.seam import LogConfig
+from acklog.wire.error_words import INTERNAL
 
 if TYPE_CHECKING:
     from acklog.broker.broker import Broker

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from acklog.broker.api import Refused
 from acklog.broker.catalog.catalog import NewTopic, Topic
-from acklog.broker.catalog.topic_names import check_new_topic_name
 from acklog.broker.catalog.topics import create_topics
 from acklog.broker.configs import Settings
+from acklog.broker.refusals import check_new_topic_name
 from acklog.wire.error_code import ErrorCode
 
 if TYPE_CHECKING:

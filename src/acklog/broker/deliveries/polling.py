@@ -18,6 +18,7 @@ from acklog.broker.answers import answer_to
 from acklog.broker.api import Caller, Refused
 from acklog.broker.deliveries.taking import Taken, take
 from acklog.broker.deliveries.waiting import Waiter
+from acklog.broker.refusals import no_group, no_topic_id
 from acklog.errors import AcklogError, LogError
 from acklog.wire.error_code import ErrorCode
 
@@ -191,9 +192,9 @@ class Poll:
         broker = self.broker
         topic = broker.catalog.topics_by_id.get(key[0])
         if topic is None:
-            raise Refused(ErrorCode.UNKNOWN_TOPIC_ID, 'there is no topic with that id')
+            raise no_topic_id()
         broker.authorize(self.caller, 'READ', 'TOPIC', topic.name)
         group = broker.catalog.groups.get(self.member.group)
         if group is None:
-            raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, f'there is no group {self.member.group!r}')
+            raise no_group(self.member.group)
         return await broker.deliveries.get(group, *key)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from acklog.broker.answers import answer_to
 from acklog.broker.api import Caller, Refused
+from acklog.broker.refusals import no_topic_id
 from acklog.errors import AcklogError, LogError
 from acklog.log.promise import Promise
 from acklog.wire.acknowledgements import RENEW, Acknowledgement
@@ -62,7 +63,7 @@ def _apply(
 ) -> None:
     topic = broker.catalog.topics_by_id.get(key[0])
     if topic is None:
-        raise Refused(ErrorCode.UNKNOWN_TOPIC_ID, 'there is no topic with that id')
+        raise no_topic_id()
     broker.authorize(caller, 'READ', 'TOPIC', topic.name)
     group = broker.catalog.groups.get(session.key.group)
     delivery = None if group is None else broker.deliveries.find(group, *key)

@@ -13,6 +13,7 @@ from acklog.broker.groups.members import Members, check_member_id
 from acklog.broker.groups.presence import Presence
 from acklog.broker.groups.remembered import Remembered
 from acklog.broker.groups.share_sessions import Sessions
+from acklog.broker.refusals import check_group_name, has_members, no_group
 from acklog.core.share_session import INITIAL_EPOCH, SessionKey, ShareSession, TopicPartition
 from acklog.errors import LogError
 from acklog.wire.error_code import ErrorCode
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from acklog.broker.broker import Broker
     from acklog.broker.catalog.catalog import Group
     from acklog.broker.time import Scheduled
-
-MAX_NAME_LENGTH = 255  # characters of a group's id
 
 
 class Groups:
@@ -43,7 +42,7 @@ class Groups:
         group = self._broker.catalog.groups.get(name)
         if group is not None:
             return group
-        _check_name(name)
+        check_group_name(name)
         try:
             return await self._broker.catalog.create_group(name)
         except Refused as refused:  # there are too many; clients of groups do not know the catalog's code for it
@@ -53,14 +52,14 @@ class Groups:
         """The group of that name. Raises Refused(GROUP_ID_NOT_FOUND)."""
         group = self._broker.catalog.groups.get(name)
         if group is None:
-            raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, f'Group {name} not found.')
+            raise no_group(name)
         return group
 
     def empty(self, name: str) -> Group:
         """The group of that name, which must have no members. Raises Refused."""
         group = self.existing(name)
         if self.members.any(name):
-            raise Refused(ErrorCode.NON_EMPTY_GROUP, f'Group {name} is not empty.')
+            raise has_members(name)
         return group
 
     def state(self, name: str) -> str:
@@ -134,7 +133,7 @@ class Groups:
         """`session` for a ShareFetch, remembered when it returns. A member need not have sent a heartbeat, nor the
         group exist: it is made. Raises Refused."""
         if epoch == INITIAL_EPOCH:
-            _check_name(name)
+            check_group_name(name)
         session = self.session(caller, name, member_id, epoch, added, forgotten)
         if epoch == INITIAL_EPOCH:
             try:
@@ -171,8 +170,3 @@ class Groups:
         self._sessions.recover(now)
         with contextlib.suppress(LogError):  # only what was out of date was forgotten
             await self._remembered.written()
-
-
-def _check_name(name: str) -> None:
-    if not 0 < len(name) <= MAX_NAME_LENGTH:
-        raise Refused(ErrorCode.INVALID_GROUP_ID, f'a group id has 1 to {MAX_NAME_LENGTH} characters')

@@ -19,6 +19,7 @@ from acklog.broker.api import Caller, Refused
 from acklog.broker.groups.presence import Presence, Use
 from acklog.broker.groups.remembered import Remembered
 from acklog.broker.groups.share_sessions import Sessions
+from acklog.broker.refusals import no_member
 from acklog.core.assignment import TopicKey
 from acklog.core.membership import JOIN_EPOCH, Beat, Member, Membership
 from acklog.core.share_session import SessionKey
@@ -108,7 +109,7 @@ class Members:
             group = await groups.ensure(name) if epoch == JOIN_EPOCH and topics else catalog.groups.get(name)
             if group is None:
                 # Not GROUP_ID_NOT_FOUND, which ends clients for good: this one lets them join anew.
-                raise Refused(ErrorCode.UNKNOWN_MEMBER_ID, f'there is no group {name}')
+                raise no_member(name, member_id)
             beat = self._beat(caller, group, member_id, epoch, topics, rack)
             if beat.changed:
                 await self._remembered.written()
@@ -190,7 +191,7 @@ class Members:
         check_member_id(member_id)
         membership = self._memberships.get(self._broker.groups.existing(name).name)
         if membership is None or self._remove(name, membership, member_id) is None:
-            raise Refused(ErrorCode.UNKNOWN_MEMBER_ID, f'{member_id} is not a member of the group')
+            raise no_member(name, member_id)
         key = SessionKey(name, member_id)
         self._broker.deliveries.wake_member(name, member_id)
         if not self._presence.connected(key, Use.SESSION):  # from before a restart: nobody will close it

@@ -9,6 +9,7 @@ from pyroaring import BitMap64
 
 from acklog.broker.api import Caller, Refused
 from acklog.broker.operations.changes import Selection
+from acklog.broker.refusals import no_partition, no_topic
 from acklog.core.offsets import Offsets, above, lowest
 from acklog.wire.error_code import ErrorCode
 
@@ -38,15 +39,14 @@ class Operation:
         self.broker.authorize(caller, operation, 'TOPIC', name)
         topic = self.broker.catalog.topics.get(name)
         if topic is None:
-            raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f'there is no topic {name!r}')
+            raise no_topic(name)
         return topic
 
     def _partition(self, topic: Topic, index: int) -> Partition:
         """Raises Refused(UNKNOWN_TOPIC_OR_PARTITION)."""
         partition = self.broker.partition(topic.id_bytes, index)
         if partition is None:
-            message = f'{topic.name} has partitions 0 to {topic.partitions - 1}, not {index}'
-            raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message)
+            raise no_partition(topic, index)
         return partition
 
     def _deliveries(

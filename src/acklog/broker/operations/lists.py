@@ -11,6 +11,7 @@ from pyroaring import BitMap64
 from acklog.broker.api import Caller, Refused
 from acklog.broker.operations.changes import ALL, Changed, DeadRecord, Page, Selection, WaitingRecord
 from acklog.broker.operations.chosen import Operation, place_of
+from acklog.broker.refusals import no_instant
 from acklog.core import operators
 from acklog.core.offsets import chosen
 from acklog.wire.error_code import ErrorCode
@@ -67,7 +68,7 @@ class Lists(Operation):
     ) -> Changed:
         """They wait for another time; one that has come means now."""
         if not 0 <= due_ms <= LATEST:
-            raise Refused(ErrorCode.INVALID_REQUEST, f'{due_ms} is no instant')
+            raise no_instant(due_ms)
         now = self.broker.clock()
         return await self._change(
             caller,

@@ -8,9 +8,11 @@ from acklog.broker.api import Caller, Refused
 from acklog.broker.eager import turn
 from acklog.broker.operations.chosen import Operation
 from acklog.broker.operations.shown import GroupStatus, Holder, PartitionStatus, RecordInGroup, RecordView, Why
+from acklog.broker.refusals import no_member, no_record
 from acklog.errors import LogError, OutOfRange
 from acklog.wire.compression import CompressionUnavailable
 from acklog.wire.error_code import ErrorCode
+from acklog.wire.error_words import no_such
 from acklog.wire.record_batch import Record, read_header, records
 
 if TYPE_CHECKING:
@@ -116,7 +118,7 @@ class Looking(Operation):
         assigned. Refused (UNKNOWN_MEMBER_ID) where the group has no such member: it gets nothing because of that."""
         found = self._group(caller, group, 'DESCRIBE')
         if member is not None and all(each.id != member for each in self.broker.groups.members.of(found.name)):
-            raise Refused(ErrorCode.UNKNOWN_MEMBER_ID, f'{group} has no member {member!r} (any more)')
+            raise no_member(group, member)
         assigned = self._assigned(found, member)
         elsewhere = member is not None and self._is_assigned(found, member)  # what is not assigned to it is not its
         answers = []
@@ -211,11 +213,12 @@ async def _read(partition: Partition, offset: int) -> Record:
     try:
         read = await partition.log.read(offset, 1) if offset >= 0 else None
     except OutOfRange as error:
-        raise Refused(ErrorCode.OFFSET_OUT_OF_RANGE, str(error)) from None
+        raise no_record(partition, error) from None
     try:
         found = next((record for record in records(read.data) if record.offset == offset), None) if read else None
     except CompressionUnavailable as error:
         raise Refused(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, str(error)) from None
     if found is None:
-        raise Refused(ErrorCode.OFFSET_OUT_OF_RANGE, f'there is no record at offset {offset}')
+        place = f'{partition.topic_name}/{partition.index}/{offset}'
+        raise Refused(ErrorCode.OFFSET_OUT_OF_RANGE, no_such(f'record {place}'))
     return found

@@ -9,6 +9,7 @@ from acklog.broker.api import Caller, Refused
 from acklog.broker.apis.list_offsets import first_at
 from acklog.broker.operations.changes import Changed, Sought, Target
 from acklog.broker.operations.chosen import END, Operation
+from acklog.broker.refusals import no_instant, past_end
 from acklog.core import operators
 from acklog.core.kinds import when
 from acklog.wire.error_code import ErrorCode
@@ -117,9 +118,10 @@ class Moving(Operation):
         self._partition(self._topic(caller, topic, 'READ'), partition)
         now = self.broker.clock()
         held = self._deliveries(caller, found, topic, partition)
-        if not held or (at_ms is not None and not 0 <= at_ms < END):
-            code = ErrorCode.INVALID_REQUEST if held else ErrorCode.INVALID_RECORD_STATE
-            raise Refused(code, f'{at_ms} is no instant' if held else f'nothing of {topic}-{partition} is held')
+        if at_ms is not None and not 0 <= at_ms < END:
+            raise no_instant(at_ms)
+        if not held:
+            raise Refused(ErrorCode.INVALID_RECORD_STATE, f'nothing of {topic}/{partition} is held')
         at = when(at_ms, after_ms)
         assert at is not None
         held[0].change(lambda state: state.defer(now, offset, at, deliveries))
@@ -145,9 +147,7 @@ async def _offset(partition: Partition, target: Target) -> int:
         found = await first_at(log, target.value, log.visible_end)
         return log.visible_end if found.offset < 0 else found.offset
     if not 0 <= target.value <= log.visible_end:
-        name = f'{partition.topic_name}/{partition.index}'
-        message = f'offset {target.value} is not in {name}, which begins at {log.start} and ends at {log.visible_end}'
-        raise Refused(ErrorCode.OFFSET_OUT_OF_RANGE, message)
+        raise past_end(partition, target.value)
     return max(target.value, log.start)
 
 

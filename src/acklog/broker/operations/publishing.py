@@ -23,6 +23,7 @@ from acklog.errors import BatchError, LogError, OutOfOrderSequence
 from acklog.log.seam import Appended, Durability
 from acklog.wire import deliver_at, record_batch
 from acklog.wire.error_code import ErrorCode
+from acklog.wire.error_words import delivers_at_once
 from acklog.wire.murmur2 import partition_of
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ def _headers(topic: Topic, record: NewRecord) -> Sequence[tuple[str, bytes | Non
     if record.deliver_at is None:
         return record.headers
     if not (DELIVER_AT in TOPIC and topic.flag(DELIVER_AT)):
-        raise Refused(ErrorCode.INVALID_REQUEST, f'{topic.name} does not have {DELIVER_AT}=true')
+        raise Refused(ErrorCode.INVALID_REQUEST, delivers_at_once(topic.name))
     others = [header for header in record.headers if header[0] != deliver_at.NAME]
     return [*others, (deliver_at.NAME, deliver_at.text(record.deliver_at))]
 

@@ -19,6 +19,7 @@ from acklog.broker.api import Caller, Refused
 from acklog.broker.eager import turn
 from acklog.broker.operations.changes import Changed, Page, ScheduledRecord, Selection
 from acklog.broker.operations.chosen import END, MOST_ITEMS, Operation, place, place_of
+from acklog.broker.refusals import no_instant
 from acklog.core import later as core
 from acklog.core.instants import BLOCK
 from acklog.core.schedule_events import Cancelled, Moved
@@ -77,7 +78,7 @@ class ScheduledRecords(Operation):
         """They are for another instant, for all groups or with `group` for that one; one that has come means now. The
         selection needs a topic. Those whose instant has come are left alone."""
         if not 0 <= due_ms <= LATEST:
-            raise Refused(ErrorCode.INVALID_REQUEST, f'{due_ms} is no instant')
+            raise no_instant(due_ms)
         return await self._reschedule(
             caller,
             selection,

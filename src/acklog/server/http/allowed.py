@@ -13,6 +13,8 @@ from msgspec.inspect import Field, LiteralType, Metadata, StructType, Type, Unio
 
 Steps = Sequence[str]
 
+RULE = 'rule'  # in the `extra` of a type: its bounds, in words that the other interfaces have too
+
 
 def known_fields(kind: Any, steps: Steps) -> list[str]:
     """The names of fields of the object there, in the order of their definition."""
@@ -25,13 +27,21 @@ def known_values(kind: Any, steps: Steps) -> list[str]:
     return [str(value) for each in literals for value in each.values]
 
 
-def _at(kind: Type, steps: Steps) -> list[Type]:
-    """The types that may be there."""
-    if isinstance(kind, Metadata):
-        return _at(kind.type, steps)
+def rule(kind: Any, steps: Steps) -> str | None:
+    """The bounds of what stands there, where they have words of their own."""
+    found = [each for each in _at(type_info(kind), steps, inside=False) if isinstance(each, Metadata)]
+    return next((each.extra[RULE] for each in found if each.extra and RULE in each.extra), None)
+
+
+def _at(kind: Type, steps: Steps, *, inside: bool = True) -> list[Type]:
+    """The types that may be there; `inside`: without what is said about them."""
+    if isinstance(kind, Metadata) and (steps or inside):
+        return _at(kind.type, steps, inside=inside)
     if isinstance(kind, UnionType):
-        return [found for each in kind.types for found in _at(each, steps)]
-    return [found for inner in _inner(kind, steps[0]) for found in _at(inner, steps[1:])] if steps else [kind]
+        return [found for each in kind.types for found in _at(each, steps, inside=inside)]
+    if not steps:
+        return [kind]
+    return [found for inner in _inner(kind, steps[0]) for found in _at(inner, steps[1:], inside=inside)]
 
 
 def _inner(kind: Type, step: str) -> list[Type]:

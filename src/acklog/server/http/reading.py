@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, unquote
 
 import msgspec
 
-from acklog.server.http.allowed import known_fields, known_values
+from acklog.server.http.allowed import known_fields, known_values, rule
 from acklog.server.http.endpoint import JSON, OCTETS, Endpoint
 from acklog.server.http.problems import Problem
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 MOST_PARAMETERS = 100
 _PLACE = re.compile(r'^(?P<words>.*?)(?: - at `(?P<place>(?:key in )?\$.*)`)?$', re.DOTALL)
 _STEP = re.compile(r'\.([^.\[]+)|\[(\d+|\.\.\.)\]')
+_BOUNDS = re.compile(r' (of length|matching regex) ')
 UNNAMED = '...'  # what msgspec calls the names of a map, all of them
 LOOKED_AT = 1000  # of these, to find the one that is meant
 _FIELD = re.compile(r'^(Object missing required field|Object contains unknown field) `(.*)`$', re.DOTALL)
@@ -40,7 +41,9 @@ def path_values(endpoint: Endpoint, texts: Mapping[str, str]) -> dict[str, Any]:
     for name, text in texts.items():
         try:
             values[name] = msgspec.convert(unquote(text, errors='strict'), endpoint.path_types[name], strict=False)
-        except (msgspec.ValidationError, UnicodeDecodeError) as error:
+        except msgspec.ValidationError as error:
+            raise _wrong_parameter(name, _placed(str(error), endpoint.path_types[name])[0]) from None
+        except UnicodeDecodeError as error:
             raise _wrong_parameter(name, str(error)) from None
     return values
 
@@ -172,6 +175,8 @@ def _placed(message: str, kind: Any, body: bytes | None = None) -> tuple[str, st
         steps.append(named[2])
     elif words.startswith('Invalid enum value'):
         words += f', not one of: {", ".join(known_values(kind, steps))}'
+    elif _BOUNDS.search(words):
+        words = rule(kind, steps) or words
     return words, ''.join(f'/{step.replace("~", "~0").replace("/", "~1")}' for step in steps)
 
 

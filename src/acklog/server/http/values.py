@@ -12,6 +12,8 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from acklog.server.clock import LAST
+from acklog.server.http.allowed import RULE
+from acklog.wire.error_words import GROUP_RULE, LONGEST_GROUP, LONGEST_TOPIC, TOPIC_RULE
 
 MOST_RECORDS = 10_000  # in one request
 LONGEST_PAGE = 1_000
@@ -33,9 +35,25 @@ Bytes = str | Base64 | None
 
 TopicName = Annotated[
     str,
-    Meta(min_length=1, max_length=249, pattern='^[a-zA-Z0-9._-]+$', description='A topic.', examples=['orders']),
+    Meta(
+        min_length=1,
+        max_length=LONGEST_TOPIC,
+        pattern='^[a-zA-Z0-9._-]+$',
+        description='A topic.',
+        examples=['orders'],
+        extra={RULE: TOPIC_RULE},
+    ),
 ]
-GroupName = Annotated[str, Meta(min_length=1, max_length=255, description='A group.', examples=['billing'])]
+GroupName = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=LONGEST_GROUP,
+        description='A group.',
+        examples=['billing'],
+        extra={RULE: GROUP_RULE},
+    ),
+]
 MemberName = Annotated[
     str,
     Meta(

@@ -11,16 +11,17 @@ from msgspec import Meta, Struct
 from acklog.broker.api import Refused
 from acklog.broker.catalog.catalog import NewTopic, Topic
 from acklog.broker.catalog.config_changes import refused_config
-from acklog.broker.catalog.topic_names import INTERNAL, check_new_topic_name
 from acklog.broker.catalog.topics import add_partitions, create_topics, delete_topic
 from acklog.broker.configs import TOPIC
+from acklog.broker.refusals import check_new_topic_name, no_topic, not_more_partitions, topic_exists
 from acklog.errors import ConfigError
 from acklog.server.http.endpoint import Call, endpoint
 from acklog.server.http.values import DryRun, Limit, Next, Paging, TopicName
 from acklog.wire.error_code import ErrorCode
+from acklog.wire.error_words import INTERNAL
 
 if TYPE_CHECKING:
-    from acklog.broker.broker import Broker
+    pass
 
 MOST_PARTITIONS = 10_000  # made by one request, as over Kafka's protocol
 
@@ -98,12 +99,8 @@ def find_topic(call: Call, operation: str, name: str) -> Topic:
     call.broker.authorize(call.caller, operation, 'TOPIC', name)
     topic = call.broker.catalog.topics.get(name)
     if topic is None:
-        raise unknown_topic(name)
+        raise no_topic(name)
     return topic
-
-
-def unknown_topic(name: str) -> Refused:
-    return Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f'There is no topic {name!r}.')
 
 
 def page_of_names(names: list[str], cursor: str | None, limit: Limit) -> tuple[list[str], str | None]:
@@ -153,8 +150,8 @@ async def create_topic(call: Call, body: TopicToCreate) -> TopicSummary:
     count = body.partitions or broker.settings.integer('num.partitions')
     if body.dry_run:
         if body.name in broker.catalog.topics:
-            raise Refused(ErrorCode.TOPIC_ALREADY_EXISTS, f'Topic {body.name!r} already exists.')
-        _check_room(broker, count)
+            raise topic_exists(body.name)
+        broker.catalog.check_room(count)
         return TopicSummary(body.name, '', count, configs)
     [created] = await create_topics(broker, [NewTopic(body.name, count, configs)])
     if isinstance(created, Refused):
@@ -189,12 +186,11 @@ async def add_topic_partitions(call: Call, topic: TopicName, body: MorePartition
     Records of a key that were published before stay where they are; later ones may go to another partition."""
     found = find_topic(call, 'ALTER', topic)
     if body.partitions <= found.partitions:
-        words = f'{topic} has {found.partitions} partitions; {body.partitions} would not be more.'
-        raise Refused(ErrorCode.INVALID_PARTITIONS, words)
+        raise not_more_partitions(found, body.partitions)
     if body.dry_run:
-        _check_room(call.broker, body.partitions - found.partitions)
+        call.broker.catalog.check_room(body.partitions - found.partitions)
     elif not await add_partitions(call.broker, found, body.partitions):
-        raise unknown_topic(topic)
+        raise no_topic(topic)
     summary = _summary(found)
     summary.partitions = body.partitions
     return summary
@@ -207,14 +203,7 @@ async def remove_topic(call: Call, topic: TopicName) -> None:
     if not call.broker.settings.flag('delete.topic.enable'):
         raise Refused(ErrorCode.TOPIC_DELETION_DISABLED, 'Topic deletion is disabled (delete.topic.enable).')
     if not await delete_topic(call.broker, found):
-        raise unknown_topic(topic)
-
-
-def _check_room(broker: Broker, more: int) -> None:
-    limit = broker.settings.integer('acklog.max.partitions')
-    if broker.catalog.partitions + more > limit:
-        words = f'There would be more partitions than acklog.max.partitions, {limit}.'
-        raise Refused(ErrorCode.POLICY_VIOLATION, words)
+        raise no_topic(topic)
 
 
 def _summary(topic: Topic) -> TopicSummary:
