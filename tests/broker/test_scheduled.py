@@ -335,6 +335,55 @@ async def test_a_seek_and_a_replay_do_not_bring_back_what_was_cancelled(world: W
     assert await come(world, topic, 'd') == [1, 3]
 
 
+async def states(world: World, count: int) -> list[str]:
+    """What the first records are to the group."""
+    views = [await world.broker.operations.record(world.caller('o'), 't', 0, offset) for offset in range(count)]
+    return [each.state for view in views for each in view.groups if each.group == 'g']
+
+
+@pytest.mark.parametrize('restart', [True, False])
+async def test_what_was_cancelled_is_called_so_in_each_group(world: World, restart: bool) -> None:
+    topic = await world.topic('t')
+    await publish(world, topic, HOUR, HOUR, HOUR, None)
+    assert await come(world, topic) == [3]
+    assert await cancel(world, 0, 0) == 1  # for all
+    assert await cancel(world, 1, 1, 'g') == 1
+    await publish(world, topic, HOUR, HOUR)
+    assert await cancel(world, 4, 4) == 1  # which the group has not come to
+    if restart:
+        await world.restart()
+    assert await states(world, 6) == ['cancelled', 'cancelled', 'waiting', 'done', 'cancelled', 'not taken']
+    world.pass_time(HOUR)
+    assert await come(world, topic, 'b') == [2, 5]
+    assert await states(world, 6) == ['cancelled', 'cancelled', 'done', 'done', 'cancelled', 'done']
+
+
+async def test_what_a_group_has_had_before_it_was_cancelled_is_its_own(world: World) -> None:
+    topic = await world.topic('t')
+    await publish(world, topic, HOUR, HOUR)
+    assert await come(world, topic) == []
+    assert await move(world, 0, 1, 0, 'g') == 2
+    assert await world.take('a', 0, (topic, 0), count=1) == [0]
+    assert (await world.sign_off('a', 1, topic, 0))[0] == 0
+    assert await cancel(world, 0, 1) == 2  # for groups to come
+    assert await states(world, 2) == ['done', 'available']
+
+
+async def test_why_nothing_comes_of_what_was_cancelled(world: World) -> None:
+    topic = await world.topic('t')
+    await publish(world, topic, HOUR, None, HOUR)
+    assert await come(world, topic) == [1]
+    assert await cancel(world, 0, 0) == 1
+    assert await cancel(world, 2, 2, 'g') == 1
+    await publish(world, topic, HOUR)
+    assert await cancel(world, 3, 3) == 1  # which the group has not come to
+    (why,) = await world.broker.operations.why(world.caller('o'), 'g')
+    assert (why.reason, why.detail) == (
+        'nothing new',
+        "all up to the log's end is settled, 3 of it cancelled before its time",
+    )
+
+
 async def test_thousands_are_cancelled_and_moved(world: World) -> None:
     topic = await world.topic('t')
     for _ in range(20):

@@ -13,7 +13,7 @@ from acklog.cli.output import as_local_time, as_time, printable, show_json, show
 from acklog.cli.places import Place, name_of, record_place
 from acklog.cli.records import field, text
 
-NOT_COUNTED = ('done', 'not taken')  # states in which nothing is known of deliveries, not any more or not yet
+NOT_COUNTED = ('done', 'not taken', 'cancelled')  # states in which nothing is known of deliveries, or no more
 
 
 @click.group()

@@ -79,13 +79,25 @@ class Schedule:
     def for_group(self, group: int, first: int, last: int, now: int) -> tuple[dict[int, int], BitMap64]:
         """What of `first..last` a group gets later, and when; and what it does not get at all."""
         later = dict(self.instants.coming(first, last, now))
-        missing = within(self.cancelled, first, last) if self.cancelled else BitMap64()
         exceptions = self.groups.get(group)
         if exceptions is not None:
             for moved, due in exceptions.moved:
                 later.update(dict.fromkeys(within(moved, first, last), due))
+        return later, self.missing(group, first, last)
+
+    def missing(self, group: int, first: int, last: int) -> BitMap64:
+        """What of `first..last` a group does not get at all, as far as it has not had it by then."""
+        missing = within(self.cancelled, first, last) if self.cancelled else BitMap64()
+        exceptions = self.groups.get(group)
+        if exceptions is not None:
             missing |= within(exceptions.cancelled, first, last)
-        return later, missing
+        return missing
+
+    def had_before(self, group: int, offset: int, now: int) -> bool:
+        """Whether the record was moved for that group to an instant that has come: what is cancelled for all after
+        that, it may have had."""
+        exceptions = self.groups.get(group)
+        return exceptions is not None and any(due <= now and offset in moved for moved, due in exceptions.moved)
 
     def begin_at(self, start: int) -> None:
         """The log begins at `start`."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pyroaring import BitMap64
+
 from acklog.broker.api import Caller, Refused
 from acklog.broker.eager import turn
 from acklog.broker.operations.chosen import Operation
@@ -98,10 +100,12 @@ class Looking(Operation):
 
     def _in_group(self, group: Group, delivery: ShareDelivery, offset: int) -> RecordInGroup:
         delivery.change(lambda _: None)
-        record = delivery.state.status.record(offset)
+        record, later = delivery.state.status.record(offset), delivery.partition.later
+        over = record.state in ('done', 'not taken')  # to a share partition a cancelled one is like a gap
+        cancelled = over and later is not None and later.cancelled_for(group.id, offset)
         return RecordInGroup(
             group=group.name,
-            state=record.state,
+            state='cancelled' if cancelled else record.state,
             attempts=record.attempts,
             deliveries=record.deliveries,
             member=record.member or None,
@@ -174,9 +178,11 @@ class Looking(Operation):
         if reason == 'nothing new' and log.visible_end > delivery.log_end:
             detail = f'what follows offset {delivery.log_end} belongs to a transaction that is open'
             return Why(*place, 'isolation', detail)
-        if reason == 'nothing new':
-            return Why(*place, 'nothing new', "all up to the log's end is settled")
-        left = counts.available + delivery.log_end - state.end
+        left = counts.available + delivery.log_end - state.end - len(_cancelled(group, delivery, state.end))
+        if reason == 'nothing new' or left <= 0:
+            number = len(_cancelled(group, delivery, log.start))
+            more = f', {number} of it cancelled before its time' if number else ''
+            return Why(*place, 'nothing new', f"all up to the log's end is settled{more}")
         detail = f'up to {left} {"record" if left == 1 else "records"} can be taken now'
         if not self.broker.groups.members.of(group.name):
             return Why(*place, 'no members', f'{detail}, but nobody is there to take any')
@@ -185,6 +191,11 @@ class Looking(Operation):
 
 def _records(number: int) -> str:
     return '1 record is' if number == 1 else f'{number} records are'
+
+
+def _cancelled(group: Group, delivery: ShareDelivery, first: int) -> BitMap64:
+    later = delivery.partition.later
+    return BitMap64() if later is None else later.cancelled(first, delivery.log_end - 1, group.id)
 
 
 def _held(delivery: ShareDelivery) -> tuple[int | None, list[str]]:

@@ -86,7 +86,8 @@ class GroupStatus:
 
 @dataclass(frozen=True, slots=True)
 class RecordInGroup:
-    """A record as one group has it. `state`: available, waiting, acquired, pending, dying, dead, done, not taken.
+    """A record as one group has it. `state`: available, waiting, acquired, pending, dying, dead, done, not taken,
+    cancelled (published for later, and cancelled before its time for this group or for all).
 
     `attempts`: deliveries that failed, `deliveries`: all. `reason`: why it died, or why its last delivery failed;
     `words`: its subscriber's own. `deferred_ms`: when it comes again if this delivery fails.

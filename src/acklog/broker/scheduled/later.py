@@ -169,9 +169,16 @@ class Later:
         later, missing = self.schedule.for_group(-1, offset, offset, self._scheduled.clock())
         return later.get(offset), offset in missing
 
-    def cancelled(self, first: int, last: int) -> BitMap64:
-        """Those that no group gets."""
-        return self.schedule.for_group(-1, first, last, self._scheduled.clock())[1]
+    def cancelled(self, first: int, last: int, group: int = -1) -> BitMap64:
+        """Those that no group gets, or not that one."""
+        return self.schedule.missing(group, first, last)
+
+    def cancelled_for(self, group: int, offset: int) -> bool:
+        """Whether it was cancelled before its time for that group, or for all while that group had not had it."""
+        schedule = self.schedule
+        return offset in schedule.missing(group, offset, offset) and not schedule.had_before(
+            group, offset, self._scheduled.clock()
+        )
 
 
 def instants(batches: bytes | bytearray | memoryview, now: int) -> tuple[list[int], list[int]]:
