@@ -119,13 +119,6 @@ def test_completion_completes_commands_and_options(words: str, offered: list[str
     assert sorted(done.stdout.split()) == [f'plain,{word}' for word in offered]
 
 
-def test_destruction_needs_a_yes_where_nobody_can_be_asked() -> None:
-    for arguments in (['topic', 'delete', 'x'], ['group', 'delete', 'x']):
-        ran = run(*arguments)
-        assert ran.code == 2
-        assert 'say --yes' in ran.err
-
-
 def test_a_server_that_is_not_there_is_one_line_and_code_3() -> None:
     with socket.socket() as taken:  # bound and not listening: nobody answers, and nobody else gets it
         taken.bind(('127.0.0.1', 0))

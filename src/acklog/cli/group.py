@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from acklog.cli import names as complete
@@ -11,6 +13,9 @@ from acklog.cli.group_moves import pause, replay, resume, seek
 from acklog.cli.named import config_command, delete_command
 from acklog.cli.options import json_option
 from acklog.cli.output import note, show_json, show_table
+
+if TYPE_CHECKING:
+    from acklog.client import Admin
 
 
 @click.group()
@@ -146,11 +151,25 @@ config = config_command(
     alter=lambda admin, name, wanted: admin.alter_group_configs(name, wanted),
 )
 
+
+async def _check_deletable(admin: Admin, name: str) -> None:
+    """Raises Refused. Of all kinds of groups: on Kafka the others are deleted in the same way."""
+    from acklog.client.errors import refusal
+    from acklog.wire.error_code import ErrorCode
+
+    states = {group.id: group.state for group in await admin.list_groups()}
+    if name not in states:
+        raise refusal(ErrorCode.GROUP_ID_NOT_FOUND, f'group {name!r}')
+    if states[name].lower() == 'stable':
+        raise refusal(ErrorCode.NON_EMPTY_GROUP, f'group {name!r}')
+
+
 delete = delete_command(
     'group',
     'GROUP',
     help='Delete groups that have no members, with all that they have signed off.',
     question='Delete {} with all that was signed off?',
+    check=_check_deletable,
     delete=lambda admin, name: admin.delete_group(name),
 )
 

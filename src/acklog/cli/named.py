@@ -14,6 +14,7 @@ from acklog.cli.connect import Server, reaches_server, run
 from acklog.cli.exit_codes import Exit
 from acklog.cli.options import yes_option
 from acklog.cli.output import note
+from acklog.wire.error_words import no_such
 
 if TYPE_CHECKING:
     from acklog.client import Admin, Config
@@ -64,9 +65,16 @@ def config_command(
 
 
 def delete_command(
-    kind: str, metavar: str, *, help: str, question: str, delete: Callable[[Admin, str], Awaitable[None]]
+    kind: str,
+    metavar: str,
+    *,
+    help: str,
+    question: str,
+    check: Callable[[Admin, str], Awaitable[None]],
+    delete: Callable[[Admin, str], Awaitable[None]],
 ) -> click.Command:
-    """`acklog KIND delete`. `question`: with the place where the names go."""
+    """`acklog KIND delete`. `question`: with the place where the names go. `check` raises what is known to keep one
+    from being deleted: that is said before anybody is asked."""
 
     @click.command('delete', help=help)
     @click.argument('names', nargs=-1, required=True, metavar=f'{metavar}...', shell_complete=_complete(kind))
@@ -74,23 +82,30 @@ def delete_command(
     @click.option('--if-there', is_flag=True, help=f'Succeed when the {kind} does not exist.')
     @reaches_server
     def delete_them(server: Server, names: tuple[str, ...], yes: bool, if_there: bool) -> int:
-        confirm(question.format(', '.join(names)), yes)
+        there = dict.fromkeys(names)
 
-        async def command() -> int:
+        async def each(do: Callable[[Admin, str], Awaitable[None]]) -> None:
             from acklog.client.errors import NotFound
 
             async with server.client() as client:
-                for name in names:
+                for name in list(there):
                     try:
-                        await delete(client.admin, name)
+                        await do(client.admin, name)
                     except NotFound:
                         if not if_there:
                             raise
-                        note(f'there is no {kind} {name!r}')
-                    else:
-                        note(f'{kind} {name!r} deleted')
-            return Exit.OK
+                        del there[name]
+                        note(no_such(f'{kind} {name!r}'))
 
-        return run(command())
+        async def delete_it(admin: Admin, name: str) -> None:
+            await delete(admin, name)
+            note(f'{kind} {name!r} deleted')
+
+        if not yes:
+            code = run(each(check))
+            if code != Exit.OK or not there:
+                return code
+            confirm(question.format(', '.join(there)), yes)
+        return run(each(delete_it))
 
     return delete_them

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from acklog.cli import names as complete
@@ -11,6 +13,9 @@ from acklog.cli.named import config_command, delete_command
 from acklog.cli.options import json_option
 from acklog.cli.output import count, note, show_json, show_table
 from acklog.cli.places import MOST_PARTITIONS
+
+if TYPE_CHECKING:
+    from acklog.client import Admin
 
 
 @click.group()
@@ -135,11 +140,22 @@ config = config_command(
     alter=lambda admin, name, wanted: admin.alter_topic_configs(name, wanted),
 )
 
+
+async def _check_there(admin: Admin, name: str) -> None:
+    """Raises NotFound."""
+    from acklog.client.errors import refusal
+    from acklog.wire.error_code import ErrorCode
+
+    if all(topic.name != name for topic in await admin.list_topics()):
+        raise refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f'topic {name!r}')
+
+
 delete = delete_command(
     'topic',
     'NAME',
     help='Delete topics with all their records.',
     question='Delete {} with all records, for all groups?',
+    check=_check_there,
     delete=lambda admin, name: admin.delete_topic(name),
 )
 
