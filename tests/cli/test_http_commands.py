@@ -274,10 +274,30 @@ def test_a_record_and_its_state_in_every_group(scene: Scene) -> None:
     assert done == (0, 'value', '')
 
 
-@pytest.mark.parametrize('where', ['{}/0/5', '{}/7/0', 'nowhere/0/0'])
-def test_no_such_record(scene: Scene, where: str) -> None:
+@pytest.mark.parametrize(
+    ('where', 'why'),
+    [
+        ('{}/0/0', 'offset 0 is not in {}/0, which is empty and goes on at 0 (OFFSET_OUT_OF_RANGE)'),
+        ('{}/0/5', 'offset 5 is not in {}/0, which is empty and goes on at 0 (OFFSET_OUT_OF_RANGE)'),
+        ('{}/7/0', "topic '{}' has the partitions 0 to 0, not 7 (UNKNOWN_TOPIC_OR_PARTITION)"),
+        ('nowhere/0/0', "there is no topic 'nowhere' (UNKNOWN_TOPIC_OR_PARTITION)"),
+    ],
+)
+def test_no_such_record(scene: Scene, where: str, why: str) -> None:
     ran = scene.run('record', 'show', where.format(scene.name))
-    assert (ran.code, ran.out, ran.err.count('\n')) == (4, '', 1)
+    assert ran == (4, '', f'acklog: {why.format(scene.name)}\n')
+
+
+def test_a_record_behind_the_last_one(scene: Scene) -> None:
+    scene.publish('a', 'b')
+    why = f'offset 2 is not in {scene.name}/0, which holds 0 to 1 (OFFSET_OUT_OF_RANGE)'
+    assert scene.run('record', 'show', scene.at(2)) == (4, '', f'acklog: {why}\n')
+
+
+@pytest.mark.parametrize('arguments', ['group why', 'dead list', 'waiting now --all', 'group pause'])
+def test_an_empty_name(scene: Scene, arguments: str) -> None:
+    first, second, *options = arguments.split()
+    assert scene.run(first, second, '', *options) == (4, '', 'acklog: nothing has an empty name\n')
 
 
 # -- groups ------------------------------------------------------------------------------------------------------------

@@ -32,6 +32,12 @@ def check_new_topic_name(name: str) -> None:
         raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, fault)
 
 
+def check_member_name(name: str) -> None:
+    """Raises Refused (INVALID_REQUEST) when no member of a group can have this name."""
+    if not 0 < len(name) <= error_words.LONGEST_MEMBER:
+        raise Refused(ErrorCode.INVALID_REQUEST, error_words.MEMBER_RULE)
+
+
 def check_group_name(name: str, code: ErrorCode = ErrorCode.INVALID_GROUP_ID) -> None:
     """Raises Refused when no group can have this name."""
     if fault := error_words.group_fault(name):
@@ -67,9 +73,12 @@ def no_member(group: str, member: str) -> Refused:
     return Refused(ErrorCode.UNKNOWN_MEMBER_ID, f'group {group!r} has no member {member!r} (any more)')
 
 
-def no_record(partition: Partition, error: OutOfRange) -> Refused:
-    """The offset is not in the partition's log."""
-    words = str(error).replace('the log', _place(partition), 1)
+def no_record(partition: Partition, offset: int) -> Refused:
+    """There is no record at that offset: it is not in the log, or a gap of it."""
+    log, place = partition.log, _place(partition)
+    if log.start <= offset < log.visible_end:
+        return Refused(ErrorCode.OFFSET_OUT_OF_RANGE, error_words.no_such(f'record {place}/{offset}'))
+    words = str(OutOfRange(offset, log.start, log.visible_end)).replace('the log', place, 1)
     return Refused(ErrorCode.OFFSET_OUT_OF_RANGE, words)
 
 

@@ -47,6 +47,9 @@ async def show_or_change(
 ) -> None:
     """Make the changes, if any; then show the configs (only when asked for, if there were changes)."""
     wanted: dict[str, str | None] = {**dict(changes), **dict.fromkeys(unset)}
+    named = [*(name for name, _ in changes), *unset]
+    if twice := next((name for name in wanted if named.count(name) > 1), None):
+        raise click.UsageError(f'{twice} is named twice')
     if wanted:
         if unset:
             _check_names(unset, {config.name for config in await configs()})

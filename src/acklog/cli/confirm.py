@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
+from acklog.cli.lines import asks_a_person
 from acklog.errors import AcklogError
 
 
@@ -17,7 +16,7 @@ def confirm(question: str, yes: bool) -> None:
     """Go on if the person agrees or `yes` was given; else end. Where nobody can be asked, say that --yes is needed."""
     if yes:
         return
-    if not sys.stdin.isatty():
+    if not asks_a_person():
         raise click.UsageError(f'{question} Nobody can be asked here: say --yes.')
     if not click.confirm(question, err=True):
         raise Declined('nothing was changed')

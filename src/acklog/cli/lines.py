@@ -23,10 +23,17 @@ class LineTooLong(AcklogError):
     """A line above `LONGEST` bytes."""
 
 
+def asks_a_person() -> bool:
+    """Whether somebody types what is read from stdin, which may have been closed from the start."""
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
 def _stdin() -> Callable[[], bytes]:
+    if sys.stdin is None:
+        return lambda: b''
     try:
         descriptor = sys.stdin.fileno()
-    except (OSError, ValueError, AttributeError):  # not a real file, as in tests
+    except (OSError, ValueError):  # not a real file, as in tests
         binary = sys.stdin.buffer
         return lambda: binary.read(CHUNK)
     return lambda: os.read(descriptor, CHUNK)

@@ -8,6 +8,7 @@ taken for its shell completion in bash, zsh and fish and for its suggestions aft
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -34,6 +35,9 @@ COMMANDS = {
     'demo': Lazy('acklog.cli.demo', 'demo', 'Show the main job: kill subscribers and the server, lose nothing.'),
     'completion': Lazy('acklog.cli.completion', 'completion', 'Print the script for completion in your shell.'),
 }
+
+
+UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # of a file that stdout goes to
 
 
 class _Root(LazyGroup):
@@ -87,6 +91,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _forget_output()
         result = Exit.BROKEN_PIPE
+    except OSError as error:
+        if error.errno not in UNWRITABLE:
+            raise
+        _forget_output()
+        click.echo(f'acklog: the output cannot be written: {error.strerror}', err=True)
+        result = Exit.FAILED
     return int(result)
 
 

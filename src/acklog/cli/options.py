@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar
@@ -10,6 +11,17 @@ import click
 
 F = TypeVar('F', bound=Callable[..., Any])
 Option = Callable[[Any], Any]  # what `click.option` and `click.argument` return
+
+
+class Number(click.FloatRange):
+    """A number in a range, which NaN is in none of."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        number = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail(f'{value!r} is not a number', param, ctx)
+        return number
+
 
 json_option = click.option('--json', 'as_json', is_flag=True, help='One JSON document.')
 dry_run_option = click.option('-n', '--dry-run', is_flag=True, help='Change nothing; say what would come of it.')
@@ -24,7 +36,7 @@ limit_option = click.option(
 )
 timeout_option = click.option(
     '--timeout',
-    type=click.FloatRange(min=0.1, max=3600),
+    type=Number(min=0.1, max=3600),
     default=10.0,
     show_default=True,
     metavar='SECONDS',

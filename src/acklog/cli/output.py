@@ -8,11 +8,24 @@ from __future__ import annotations
 
 import contextlib
 import json
+import sys
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import click
+
+from acklog.errors import AcklogError
+
+
+class NoOutput(AcklogError):
+    """There is nothing that could be printed to."""
+
+
+def check_output() -> None:
+    """For commands whose output must not be lost. Raises NoOutput where stdout was closed from the start."""
+    if sys.stdout is None:
+        raise NoOutput('the output cannot be written: it is closed')
 
 
 def show_json(value: Any) -> None:

@@ -15,7 +15,7 @@ _BEGINNING_OF_A_CLEAR_LINE = '\r\x1b[K'
 async def progress(words: Callable[[], str]) -> AsyncIterator[None]:
     """Say `words()` once a second, from then on when it has taken that long. Nothing is said where stderr is no
     terminal."""
-    if not sys.stderr.isatty():
+    if sys.stderr is None or not sys.stderr.isatty():
         yield
         return
     saying = asyncio.ensure_future(_say(words))

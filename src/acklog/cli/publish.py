@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +16,8 @@ from acklog.cli.assignments import METAVAR as NAME_AND_VALUE
 from acklog.cli.assignments import assignment
 from acklog.cli.connect import Server, reaches_server, run
 from acklog.cli.exit_codes import Exit
-from acklog.cli.lines import chunks_of_lines
+from acklog.cli.lines import asks_a_person, chunks_of_lines
+from acklog.cli.options import Number
 from acklog.cli.output import count, note
 from acklog.cli.progress import progress
 from acklog.cli.times import instants_ahead
@@ -68,7 +68,7 @@ class Pace:
     help='Not before this time, or so long after it is published: 90s, 15m, 2h, 7d. '
     'For topics with acklog.deliver.at.enable=true.',
 )
-@click.option('-r', '--rate', type=click.FloatRange(min=0, min_open=True), help='At most so many records per second.')
+@click.option('-r', '--rate', type=Number(min=0, min_open=True), help='At most so many records per second.')
 @click.option(
     '-a',
     '--acks',
@@ -165,7 +165,7 @@ async def _publish(
             server.client() as client,
             client.producer(acks=acks, compression=compression, patience=max(30.0, server.timeout)) as producer,
         ):
-            said = not quiet and not sys.stdin.isatty()  # else it would write over what is being typed
+            said = not quiet and not asks_a_person()  # else it would write over what is being typed
             async with progress(tally.so_far) if said else contextlib.nullcontext():
                 await _send_lines(producer, topic, alike, pace, tally)
                 await producer.flush()

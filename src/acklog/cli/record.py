@@ -9,7 +9,7 @@ import click
 
 from acklog.cli.http import HttpServer, reaches_http
 from acklog.cli.options import json_option
-from acklog.cli.output import as_local_time, as_time, printable, show_json, show_table
+from acklog.cli.output import as_local_time, as_time, check_output, printable, show_json, show_table
 from acklog.cli.places import Place, name_of, record_place
 from acklog.cli.records import field, text
 
@@ -38,6 +38,7 @@ def show(server: HttpServer, where: Place, only_value: bool, as_json: bool) -> N
     if only_value:
         from acklog.client.http import to_bytes
 
+        check_output()
         sys.stdout.buffer.write(to_bytes(found['value']) or b'')
         return
     if as_json:

@@ -18,7 +18,8 @@ import click
 from acklog.cli import names as complete
 from acklog.cli.connect import Server, reaches_server, run
 from acklog.cli.lines import chunks_of_lines
-from acklog.cli.output import count, note
+from acklog.cli.options import Number
+from acklog.cli.output import check_output, count, note
 from acklog.cli.records import as_json, as_text
 from acklog.cli.times import METAVAR, beginning, instant_ahead
 
@@ -49,7 +50,7 @@ _QUESTION = '[a]ccept, [r]elease (deliver again) [TIME], re[j]ect (give up) [WHY
 @click.option('-n', '--max', 'most', type=click.IntRange(min=1), help='End after so many records.')
 @click.option(
     '--idle',
-    type=click.FloatRange(min=0.1, max=86_400),
+    type=Number(min=0.1, max=86_400),
     metavar='SECONDS',
     help='End when nothing has come for so long.',
 )
@@ -92,6 +93,7 @@ async def _subscribe(
 ) -> int:
     from acklog.client.beginning import RESET
 
+    check_output()
     async with server.client() as client:
         # one at a time where a person decides, else others would wait for what lies here
         where, strict = begin or 'earliest', ask or most is not None

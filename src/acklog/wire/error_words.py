@@ -10,6 +10,7 @@ import re
 
 LONGEST_TOPIC = 249  # characters
 LONGEST_GROUP = 255  # characters
+LONGEST_MEMBER = 255  # characters
 INTERNAL = '__'  # the server's own topics begin so
 
 TOPIC_RULE = (
@@ -17,6 +18,7 @@ TOPIC_RULE = (
 )
 INTERNAL_RULE = f"names that begin with '{INTERNAL}' are kept for the server's own topics"
 GROUP_RULE = f"a group's name has 1 to {LONGEST_GROUP} characters"
+MEMBER_RULE = f"a member's name has 1 to {LONGEST_MEMBER} characters"
 
 _TOPIC = re.compile(rf'[a-zA-Z0-9._-]{{1,{LONGEST_TOPIC}}}')
 

@@ -7,7 +7,9 @@ from typing import Annotated, Any, Literal
 import msgspec
 import pytest
 
-from acklog.server.http.allowed import known_fields, known_values
+from acklog.server.http.allowed import RULE, known_fields, known_values, rule
+
+Name = Annotated[str, msgspec.Meta(min_length=1, extra={RULE: 'not empty'})]
 
 
 class Inner(msgspec.Struct, forbid_unknown_fields=True):
@@ -19,6 +21,32 @@ class Inner(msgspec.Struct, forbid_unknown_fields=True):
 class Outer(msgspec.Struct, forbid_unknown_fields=True):
     value: Inner | str | None
     items: list[Inner]
+
+
+class Named(msgspec.Struct):
+    name: Name
+    other: Name | None = None
+    described: Annotated[Name | None, msgspec.Meta(description='how')] = None
+    names: list[Name] = []
+    plain: Annotated[str, msgspec.Meta(min_length=1)] = 'x'
+
+
+@pytest.mark.parametrize(
+    ('kind', 'steps', 'words'),
+    [
+        (Name, [], 'not empty'),
+        (Named, ['name'], 'not empty'),
+        (Named, ['other'], 'not empty'),
+        (Named, ['described'], 'not empty'),
+        (Named, ['names', '3'], 'not empty'),
+        (list[Named], ['0', 'name'], 'not empty'),
+        (Named, ['names'], None),
+        (Named, ['plain'], None),
+        (Named, [], None),
+    ],
+)
+def test_the_bounds_in_words(kind: Any, steps: list[str], words: str | None) -> None:
+    assert rule(kind, steps) == words
 
 
 INNER = ['action', 'level', 'after']

@@ -12,6 +12,7 @@ from tests.server.http.conftest import ServeHttp
 
 from acklog.server.http.app import App
 from acklog.server.http.endpoint import Call, endpoint
+from acklog.wire.error_words import TOPIC_RULE
 
 pytestmark = pytest.mark.system
 
@@ -32,7 +33,7 @@ def test_no_such_method(api: httpx.Client) -> None:
     ('body', 'errors'),
     [
         (b'{"name": 7}', [{'pointer': '/name', 'detail': 'Expected `str`, got `int`'}]),
-        (b'{"name": ""}', [{'pointer': '/name', 'detail': 'Expected `str` of length >= 1'}]),
+        (b'{"name": ""}', [{'pointer': '/name', 'detail': TOPIC_RULE}]),
         (b'{}', [{'pointer': '/name', 'detail': 'missing'}]),
         (
             b'{"name": "a", "partitons": 3}',
@@ -60,6 +61,12 @@ def test_a_body_that_is_no_json(api: httpx.Client, body: bytes) -> None:
     answer = api.post('/v1/topics', content=body, headers=JSON)
     assert answer.status_code == 400
     assert problem(answer)['detail'].startswith('The body is no JSON')
+
+
+@pytest.mark.parametrize('content', [b'', None])
+def test_a_body_that_is_empty(api: httpx.Client, content: bytes | None) -> None:
+    answer = api.post('/v1/topics', content=content, headers=JSON)
+    assert (answer.status_code, problem(answer)['detail']) == (400, 'The body is no JSON: it is empty')
 
 
 def test_whole_numbers_may_be_written_as_any(api: httpx.Client, name: str) -> None:

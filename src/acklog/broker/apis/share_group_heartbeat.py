@@ -13,6 +13,7 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 from acklog.broker.api import Api, Caller, Refused
+from acklog.broker.refusals import check_member_name
 from acklog.core.assignment import Assignment
 from acklog.core.membership import LEAVE_EPOCH
 from acklog.wire.error_code import ErrorCode
@@ -39,8 +40,7 @@ async def handle(broker: Broker, caller: Caller, version: int, request: Any) -> 
 def _check(request: Any) -> None:
     if not request.group_id:
         raise Refused(ErrorCode.INVALID_REQUEST, GROUP_RULE)
-    if not request.member_id:
-        raise Refused(ErrorCode.INVALID_REQUEST, "MemberId can't be empty.")
+    check_member_name(request.member_id)
     if request.member_epoch < LEAVE_EPOCH:
         raise Refused(ErrorCode.INVALID_REQUEST, 'MemberEpoch is invalid.')
     if request.rack_id is not None and not 0 < len(request.rack_id) <= LONGEST_TOPIC:

@@ -9,11 +9,11 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from acklog.broker.api import Caller, Refused
-from acklog.broker.groups.members import Members, check_member_id
+from acklog.broker.groups.members import Members
 from acklog.broker.groups.presence import Presence
 from acklog.broker.groups.remembered import Remembered
 from acklog.broker.groups.share_sessions import Sessions
-from acklog.broker.refusals import check_group_name, has_members, no_group
+from acklog.broker.refusals import check_group_name, check_member_name, has_members, no_group
 from acklog.core.share_session import INITIAL_EPOCH, SessionKey, ShareSession, TopicPartition
 from acklog.errors import LogError
 from acklog.wire.error_code import ErrorCode
@@ -118,7 +118,7 @@ class Groups:
         `close_session` after its acknowledgements. `acknowledges`: it is a ShareAcknowledge, which cannot begin one.
         """
         if epoch == INITIAL_EPOCH:
-            check_member_id(member_id)
+            check_member_name(member_id)
         return self._sessions.request(caller, SessionKey(name, member_id), epoch, added, forgotten, acknowledges)
 
     async def fetch_session(

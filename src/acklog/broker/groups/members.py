@@ -19,7 +19,7 @@ from acklog.broker.api import Caller, Refused
 from acklog.broker.groups.presence import Presence, Use
 from acklog.broker.groups.remembered import Remembered
 from acklog.broker.groups.share_sessions import Sessions
-from acklog.broker.refusals import no_member
+from acklog.broker.refusals import check_member_name, no_member
 from acklog.core.assignment import TopicKey
 from acklog.core.membership import JOIN_EPOCH, Beat, Member, Membership
 from acklog.core.share_session import SessionKey
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from acklog.broker.catalog.catalog import Group
 
 MAX_NAMES = 1_000_000  # topics subscribed to, summed over all members
-MAX_ID_LENGTH = 255  # characters of a member's id
+MOST_OF_CLIENT_ID = 255  # characters that are kept
 
 CODES: dict[type[MembershipError], ErrorCode] = {
     UnknownMember: ErrorCode.UNKNOWN_MEMBER_ID,
@@ -39,12 +39,6 @@ CODES: dict[type[MembershipError], ErrorCode] = {
     GroupFull: ErrorCode.GROUP_MAX_SIZE_REACHED,
     BadHeartbeat: ErrorCode.INVALID_REQUEST,
 }
-
-
-def check_member_id(member_id: str) -> None:
-    """Raises Refused for what cannot be a member's id."""
-    if not 0 < len(member_id) <= MAX_ID_LENGTH:
-        raise Refused(ErrorCode.INVALID_REQUEST, f'a member id has 1 to {MAX_ID_LENGTH} characters')
 
 
 class _Membership(Membership):
@@ -103,7 +97,7 @@ class Members:
         self, caller: Caller, name: str, member_id: str, epoch: int, topics: Collection[str] | None, rack: str | None
     ) -> Beat:
         """Join with `epoch` 0 or go on. `topics`: None if unchanged. Answer when it returns. Raises Refused."""
-        check_member_id(member_id)
+        check_member_name(member_id)
         groups, catalog = self._broker.groups, self._broker.catalog
         try:
             group = await groups.ensure(name) if epoch == JOIN_EPOCH and topics else catalog.groups.get(name)
@@ -120,7 +114,7 @@ class Members:
     async def remote(self, caller: Caller, name: str, member_id: str, topics: Collection[str], waits: int) -> None:
         """A member whose connections say nothing of it asks for records, and waits for `waits` ms for some: it joins,
         or is heard of. Raises Refused."""
-        check_member_id(member_id)
+        check_member_name(member_id)
         try:
             group = await self._broker.groups.ensure(name)
             if self._beat(caller, group, member_id, JOIN_EPOCH, topics, None, waits).changed:
@@ -171,7 +165,7 @@ class Members:
                 timeout=group.integer('share.session.timeout.ms') + (waits or 0),
                 limit=broker.settings.integer('group.share.max.size'),
                 rack=rack,
-                client_id=(caller.client_id or '')[:MAX_ID_LENGTH],
+                client_id=(caller.client_id or '')[:MOST_OF_CLIENT_ID],
                 client_host=f'/{caller.address}',
             )
         except MembershipError as error:
@@ -188,7 +182,7 @@ class Members:
 
     async def leave(self, name: str, member_id: str) -> None:
         """A member leaves; its share session stays until it is closed or its connection is. Raises Refused."""
-        check_member_id(member_id)
+        check_member_name(member_id)
         membership = self._memberships.get(self._broker.groups.existing(name).name)
         if membership is None or self._remove(name, membership, member_id) is None:
             raise no_member(name, member_id)

@@ -14,7 +14,6 @@ from acklog.broker.refusals import no_member, no_record
 from acklog.errors import LogError, OutOfRange
 from acklog.wire.compression import CompressionUnavailable
 from acklog.wire.error_code import ErrorCode
-from acklog.wire.error_words import no_such
 from acklog.wire.record_batch import Record, read_header, records
 
 if TYPE_CHECKING:
@@ -223,13 +222,12 @@ async def _read(partition: Partition, offset: int) -> Record:
     """One record. Raises Refused, LogError, BatchError."""
     try:
         read = await partition.log.read(offset, 1) if offset >= 0 else None
-    except OutOfRange as error:
-        raise no_record(partition, error) from None
+    except OutOfRange:
+        raise no_record(partition, offset) from None
     try:
         found = next((record for record in records(read.data) if record.offset == offset), None) if read else None
     except CompressionUnavailable as error:
         raise Refused(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, str(error)) from None
     if found is None:
-        place = f'{partition.topic_name}/{partition.index}/{offset}'
-        raise Refused(ErrorCode.OFFSET_OUT_OF_RANGE, no_such(f'record {place}'))
+        raise no_record(partition, offset)
     return found

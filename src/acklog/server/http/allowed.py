@@ -35,8 +35,9 @@ def rule(kind: Any, steps: Steps) -> str | None:
 
 def _at(kind: Type, steps: Steps, *, inside: bool = True) -> list[Type]:
     """The types that may be there; `inside`: without what is said about them."""
-    if isinstance(kind, Metadata) and (steps or inside):
-        return _at(kind.type, steps, inside=inside)
+    if isinstance(kind, Metadata):
+        said = [] if inside or steps else [kind]
+        return said + _at(kind.type, steps, inside=inside)
     if isinstance(kind, UnionType):
         return [found for each in kind.types for found in _at(each, steps, inside=inside)]
     if not steps:

@@ -130,6 +130,9 @@ def body_value(endpoint: Endpoint, headers: Mapping[str, str], body: bytes) -> A
         accepted = JSON if not endpoint.raw else f'{JSON} or {OCTETS}'
         said = f'not {media_type}' if media_type else 'and the request names none'
         raise Problem(415, f'The body has to be {accepted} (Content-Type), {said}.', headers={'accept': accepted})
+    if not body:
+        words = 'it is empty'
+        raise Problem(400, f'The body is no JSON: {words}', faults=[{'pointer': '', 'detail': words}])
     try:
         return _decoded(body, endpoint.body)
     except msgspec.ValidationError as error:

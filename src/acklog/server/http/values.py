@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 
 from acklog.server.clock import LAST
 from acklog.server.http.allowed import RULE
-from acklog.wire.error_words import GROUP_RULE, LONGEST_GROUP, LONGEST_TOPIC, TOPIC_RULE
+from acklog.wire.error_words import GROUP_RULE, LONGEST_GROUP, LONGEST_MEMBER, LONGEST_TOPIC, MEMBER_RULE, TOPIC_RULE
 
 MOST_RECORDS = 10_000  # in one request
 LONGEST_PAGE = 1_000
@@ -58,9 +58,10 @@ MemberName = Annotated[
     str,
     Meta(
         min_length=1,
-        max_length=255,
+        max_length=LONGEST_MEMBER,
         description='A member of a group: any name that no other consumer of the group uses.',
         examples=['worker-1'],
+        extra={RULE: MEMBER_RULE},
     ),
 ]
 Index = Annotated[int, Meta(ge=0, le=(1 << 31) - 1, description='A partition of a topic, from 0.', examples=[0])]
