@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from acklog.client.arguments import INT32, INT64, check_configs, check_text, check_whole
 from acklog.client.calls import (
     CREATE_TOPICS,
     DELETE_GROUPS,
@@ -52,6 +53,11 @@ class Admin:
         self, name: str, *, partitions: int | None = None, configs: Mapping[str, str] | None = None
     ) -> ListedTopic:
         """Create a topic. `partitions`: 1 or more, None for the server's default. Raises AlreadyExists."""
+        check_text('the name of a topic', name)
+        if partitions is not None:
+            check_whole('partitions', partitions, 1, INT32)
+        if configs is not None:
+            check_configs(configs, unset=False)
         topic = {
             'name': name,
             'num_partitions': -1 if partitions is None else partitions,
@@ -89,6 +95,7 @@ class Admin:
 
     async def delete_topic(self, name: str) -> None:
         """Delete a topic with its records, and what groups have signed off in it. Raises NotFound."""
+        check_text('the name of a topic', name)
         fields = {
             'topics': [{'name': name, 'topic_id': None}],  # v6 and later
             'topic_names': [name],  # v1 to v5
@@ -102,6 +109,7 @@ class Admin:
     async def offsets(self, name: str, timestamp: int) -> dict[int, int]:
         """By partition, the offset of the first record at or after `timestamp` (ms since 1970; EARLIEST, LATEST): -1
         where there is none. Raises NotFound."""
+        check_whole('timestamp', timestamp, -INT64)
         place = await self._cluster.topic(name)
         by_leader = defaultdict(list)
         for index, leader in place.leaders.items():
@@ -143,10 +151,11 @@ class Admin:
 
     # --- groups
 
-    async def list_groups(self, *, kinds: Sequence[str] = ()) -> list[ListedGroup]:
+    async def list_groups(self, *, kinds: Sequence[str] | str = ()) -> list[ListedGroup]:
         """All groups by name, of these kinds ('share', 'consumer', 'classic') if any are named."""
+        wanted = [kinds] if isinstance(kinds, str) else list(kinds)
         await self._cluster.refresh([])
-        fields = {'states_filter': [], 'types_filter': list(kinds)}
+        fields = {'states_filter': [], 'types_filter': wanted}
         nodes = list(self._cluster.nodes) or [ANY_NODE]
         answers = await asyncio.gather(*(self._cluster.call(Cold(LIST_GROUPS, fields), node=node) for node in nodes))
         groups = {}
@@ -154,7 +163,7 @@ class Admin:
             check(answer.error_code, 'the list of groups')
             for group in answer.groups:
                 kind = getattr(group, 'group_type', '').lower()
-                if not kinds or kind in kinds:
+                if not wanted or kind in wanted:
                     groups[group.group_id] = ListedGroup(group.group_id, kind, getattr(group, 'group_state', ''))
         return sorted(groups.values(), key=lambda group: group.id)
 

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Unpack
 
 from acklog.client.admin import Admin
+from acklog.client.arguments import check_record
 from acklog.client.client import Client
 from acklog.client.errors import ClientClosed
 from acklog.client.options import ProducerOptions, SubscriptionOptions
@@ -103,11 +104,11 @@ class BlockingSubscription(Face[Subscription]):
         """As `Subscription.accept`."""
         if self.inner.closed:
             raise ClientClosed('the subscription was closed')
+        chosen = [records] if isinstance(records, Received) else list(records)
+        for record in chosen:
+            check_record(record)
         idle = not self._accepted
-        if isinstance(records, Received):
-            self._accepted.append(records)
-        else:
-            self._accepted.extend(records)
+        self._accepted.extend(chosen)
         if idle and self._accepted:
             self.portal.soon(self._hand_over)
 

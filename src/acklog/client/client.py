@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Unpack
 
 from acklog.client.addresses import parse_addresses
 from acklog.client.admin import Admin
+from acklog.client.arguments import check_seconds, check_text, check_whole
 from acklog.client.cluster import Cluster
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from acklog.client.subscription import Subscription
     from acklog.client.times import Instant
     from acklog.wire.record_batch import NewRecord
+
+LONGEST_ID = (1 << 15) - 1  # bytes of a client's id in a request's head
 
 
 class Client:
@@ -30,11 +33,16 @@ class Client:
                     record.accept()
 
     `bootstrap`: `host:port` of one or more servers, with commas; the port is 9092 where none is given. `timeout`:
-    seconds to wait for an answer, above 0. `client_id`: what the server's logs call this client. Raises ConfigError
-    for an address that is none. Nothing is connected before it is needed. A client belongs to one event loop.
+    seconds to wait for an answer, above 0. `client_id`: what the server's logs call this client, 32,767 bytes at most.
+    Raises ConfigError for an address that is none, ValueError and TypeError for the others. Nothing is connected before
+    it is needed. A client belongs to one event loop.
     """
 
     def __init__(self, bootstrap: str = 'localhost:9092', *, timeout: float = 10.0, client_id: str = 'acklog') -> None:
+        check_text('bootstrap', bootstrap)
+        check_seconds('timeout', timeout, zero=False)
+        check_text('client_id', client_id)
+        check_whole('the length of client_id', len(client_id.encode()), 0, LONGEST_ID)
         self._cluster = Cluster(parse_addresses(bootstrap), client_id=client_id, timeout=timeout)
         self.admin = Admin(self._cluster)
         self._producer: Producer | None = None
@@ -78,6 +86,7 @@ class Client:
         return await self._own_producer().publish_all(topic, records, partition=partition)
 
     def _own_producer(self) -> Producer:
+        self._cluster.check_open()
         if self._producer is None:
             self._producer = self.producer(linger=0)
         return self._producer

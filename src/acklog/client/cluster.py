@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from acklog.client.arguments import check_text
 from acklog.client.calls import FIND_COORDINATOR, METADATA, Call, Cold
 from acklog.client.connection import Connection, open_connection
 from acklog.client.errors import (
@@ -68,14 +69,14 @@ class Cluster:
 
     async def connection(self, node: int, purpose: str = CONTROL) -> Connection:
         """The connection to this node for this purpose, opened when there is none. Raises Unreachable, ClientClosed."""
-        self._check_open()
+        self.check_open()
         key = (node, purpose)
         async with self._opening.setdefault(key, asyncio.Lock()):
             current = self._connections.get(key)
             if current is None or current.closed:
                 current = await self._open(node)
                 self._connections[key] = current
-                self._check_open()
+                self.check_open()
             return current
 
     async def drop_purpose(self, purpose: str) -> None:
@@ -86,7 +87,8 @@ class Cluster:
             del self._opening[key]
         await asyncio.gather(*(connection.close() for connection in connections))
 
-    def _check_open(self) -> None:
+    def check_open(self) -> None:
+        """Raises ClientClosed."""
         if self._closed:
             raise ClientClosed('the client was closed')
 
@@ -171,6 +173,8 @@ class Cluster:
         """Ask where these topics are (None: all of them) and remember it. Topics that do not exist are missing in what
         is returned. `create`: let the server create missing ones, where it does that."""
         wanted = None if names is None else [{'name': name, 'topic_id': None} for name in names]
+        for topic in wanted or ():
+            check_text('the name of a topic', topic['name'])
         return self._learn(await self._ask_metadata(wanted, create), wanted is not None)
 
     async def refresh_ids(self, ids: Iterable[uuid.UUID]) -> dict[str, TopicPlace]:
@@ -221,6 +225,7 @@ class Cluster:
 
     async def coordinator(self, group: str) -> int:
         """The node that coordinates this group."""
+        check_text('the name of a group', group)
         known = self._coordinators.get(group)
         if known is not None:
             return known

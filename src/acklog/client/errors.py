@@ -11,7 +11,7 @@ AcklogError
     │   └── AlreadyExists              ... exists already
     ├── AcknowledgementsRefused    some records were no longer this member's to sign off
     ├── TooManyUnsettled           too many records were taken and not signed off
-    └── ClientClosed               the client, producer or subscription was closed
+    └── ClientClosed               the client, producer or subscription was closed, or is not open yet
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class TooManyUnsettled(ClientError):
 
 
 class ClientClosed(ClientError):
-    """The client, producer or subscription was closed."""
+    """The client, producer or subscription was closed; or the subscription is not open yet."""
 
 
 _NOT_FOUND = frozenset(
@@ -129,6 +129,7 @@ _WORDS = {  # where the server sent none
     ErrorCode.GROUP_MAX_SIZE_REACHED: 'the group has as many members as it may have',
     ErrorCode.SHARE_SESSION_LIMIT_REACHED: 'the server has as many share sessions as it may have',
     ErrorCode.NOT_ENOUGH_REPLICAS: 'too few replicas are in sync',
+    ErrorCode.UNSUPPORTED_VERSION: 'the server does not offer that',
     ErrorCode.INVALID_REQUEST: 'the server calls the request invalid',
     ErrorCode.UNKNOWN_SERVER_ERROR: 'the server failed; its log says why',
 }

@@ -14,7 +14,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from acklog.client.errors import PASSING
+from acklog.client.errors import PASSING, ClientClosed
 from acklog.client.holding import Holding
 from acklog.client.membership import Membership
 from acklog.client.places import LOOK_AGAIN, Places
@@ -24,6 +24,7 @@ from acklog.client.share_session import Limits
 
 HELD_WAIT = 0.1  # seconds that a fetch waits at most while there are records about which something may be decided
 AHEAD_WAIT = 0.5  # seconds that a fetch waits which nobody waits for
+LONGEST_WAIT = 3600.0  # seconds that a fetch waits at most
 ANSWER_GRACE = 1.0  # seconds that an empty answer may come later than asked for
 
 
@@ -46,8 +47,10 @@ class Fetching:
         self._max_bytes, self._strict = max_bytes, strict
 
     def check(self) -> None:
-        """Raises ClientClosed, and what ended the membership."""
+        """Raises ClientClosed (also before it is open), and what ended the membership."""
         self._holding.check_open()
+        if not self._membership.joined:
+            raise ClientClosed('the subscription was not opened yet: async with, or start')
         if self._membership.failure is not None:
             raise self._membership.failure
 
@@ -80,7 +83,7 @@ class Fetching:
     def _limits(self, wait: float, wanted: int) -> Limits:
         if self._holding.unsettled:
             wait = min(wait, HELD_WAIT, self._holding.lock_seconds / 10)
-        return Limits(int(wait * 1000), self._max_bytes, wanted, self._strict)
+        return Limits(int(min(wait, LONGEST_WAIT) * 1000), self._max_bytes, wanted, self._strict)
 
     async def _start(self, wait: float, wanted: int) -> None:
         """Have a fetch under way with each node that leads something, or has still to be told something."""

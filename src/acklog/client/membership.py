@@ -52,6 +52,10 @@ class Membership:
         self._purpose = f'heartbeat {self.id}'
         self._task: asyncio.Task[None] | None = None
 
+    @property
+    def joined(self) -> bool:
+        return self._task is not None
+
     async def join(self) -> None:
         """Join the group and keep the membership alive until `leave`.
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import NamedTuple
 
+from acklog.client.arguments import INT64
 from acklog.client.retry import Backoff
 from acklog.wire import record_batch
 
@@ -230,8 +231,8 @@ def _error_of(record: Record, timestamp: int) -> Exception | None:
     return None
 
 
-def misfit(record: object) -> TypeError | None:
-    """What of a record has the wrong type, by name; None where none has."""
+def misfit(record: object) -> Exception | None:
+    """What of a record has the wrong type, or cannot be, by name; None where nothing has."""
     if isinstance(record, _BYTES):
         return None
     if not isinstance(record, tuple) or len(record) != 4:
@@ -247,6 +248,8 @@ def misfit(record: object) -> TypeError | None:
             return TypeError(f'a header is a name of text with bytes or None, not {_shown((name, content))}')
     if timestamp is not None and not isinstance(timestamp, int):
         return TypeError(f'the timestamp of a record is ms since 1970, not {_shown(timestamp)}')
+    if timestamp is not None and not -INT64 <= timestamp <= INT64:
+        return ValueError(f'the timestamp of a record is ms since 1970, which {_shown(timestamp)} is not')
     return None
 
 

@@ -51,6 +51,8 @@ class Portal:
 
     def soon(self, function: Callable[[], None]) -> None:
         """Call a function in the loop, without waiting for it."""
+        if self.stopped:
+            raise ClientClosed('the client was closed')
         self._loop.call_soon_threadsafe(function)
 
     @property

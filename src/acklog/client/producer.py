@@ -14,10 +14,11 @@ from collections.abc import Collection, Iterable, Sequence
 from types import TracebackType
 
 from acklog.client.admin import Admin
+from acklog.client.arguments import INT64, check_whole
 from acklog.client.cluster import ANY_NODE, Cluster
 from acklog.client.connection import ACKLOG_FEATURE
 from acklog.client.errors import ClientClosed, Unsupported, refusal
-from acklog.client.options import Acks
+from acklog.client.options import Acks, check_producer
 from acklog.client.outbox import RECORD_OVERHEAD, UNFIT, Published, Waiting, misfit
 from acklog.client.partitioner import Sticky, partition_of
 from acklog.client.pieces import Piece, Pieces, in_order
@@ -43,8 +44,8 @@ class Producer:
     it below the server's max.message.bytes; `compression`: 'none', 'gzip', and with the package cramjam 'snappy',
     'lz4', 'zstd'; `buffer_bytes`: what is held at most; `patience`: seconds during which a batch is tried again;
     `idempotent`: None: where acks='all' and the server offers it; True: raise Unsupported where it does not;
-    `create_topics`: let the server create topics that do not exist, if it does. Raises ConfigError, and Unsupported
-    for a compression whose package is missing.
+    `create_topics`: let the server create topics that do not exist, if it does. Raises ConfigError,
+    ValueError for numbers out of range, and Unsupported for a compression whose package is missing.
     """
 
     def __init__(
@@ -65,6 +66,7 @@ class Producer:
         if idempotent and acks != 'all':
             raise ConfigError('acks', acks, 'all, for an idempotent producer')
         _check_compression(compression)
+        check_producer(linger, batch_bytes, buffer_bytes, patience)
         self._cluster = cluster
         self._buffer_bytes, self._batch_bytes, self._create_topics = buffer_bytes, batch_bytes, create_topics
         self._sticky = Sticky()
@@ -144,8 +146,9 @@ class Producer:
         if self._closed:
             self._check_open()
         if deliver_at is not None:
+            due = deliver_at_header.text(instant(deliver_at))
             await self._check_delivers_at(topic)
-            headers = [*headers, (deliver_at_header.NAME, deliver_at_header.text(instant(deliver_at)))]
+            headers = [*headers, (deliver_at_header.NAME, due)]
         place = self._cluster.topics.get(topic) or await self._cluster.topic(topic, create=self._create_topics)
         when = time.time_ns() // 1_000_000 if timestamp is None else timestamp
         try:
@@ -173,6 +176,8 @@ class Producer:
         been stored then. The places come back in the order of the records.
         """
         self._check_open()
+        if isinstance(records, str | bytes | bytearray | memoryview):
+            raise TypeError(f'many records are wanted, each a value of bytes or a NewRecord, not {records!r:.100}')
         place = self._cluster.topics.get(topic) or await self._cluster.topic(topic, create=self._create_topics)
         only = None if partition is None else self._choose(topic, None, partition, place.leaders)
 
@@ -247,6 +252,7 @@ class Producer:
     def _choose(self, topic: str, key: bytes | None, partition: int | None, indexes: Collection[int]) -> int:
         if partition is not None:
             if partition not in indexes:
+                check_whole('partition', partition, -INT64)
                 words = no_partition(topic, len(indexes), partition)
                 raise refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f'topic {topic!r}', words)
             return partition

@@ -27,6 +27,7 @@ _RENEW = bytes([RENEW])
 T = TypeVar('T')
 
 GRACE_FEATURE = 'acklog.grace'
+LONGEST_GRACE = 86_400.0  # seconds; the server takes less
 
 _MOVED = frozenset(
     {
@@ -157,7 +158,9 @@ class ShareLink:
     async def _fetch(self, wanted: Collection[Key], limits: Limits) -> Fetched:
         async with self._turn:
             connection = await self.connection()
-            self.session.grace_ms = round(self.grace * 1000) if GRACE_FEATURE in connection.features else None
+            self.session.grace_ms = (
+                round(min(self.grace, LONGEST_GRACE) * 1000) if GRACE_FEATURE in connection.features else None
+            )
             call = _fetch(self.session.fetch(wanted, limits))
             answer = await self._ask(connection, call, limits.max_wait_ms / 1000)
             if not self.session.advanced(answer.error_code, answer.error_message):

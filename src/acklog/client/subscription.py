@@ -22,6 +22,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from types import TracebackType
 
 from acklog.client.admin import Admin
+from acklog.client.arguments import check_record, check_text, check_wait, check_whole
 from acklog.client.beginning import begin_new_group
 from acklog.client.calls import SHARE_FETCH
 from acklog.client.cluster import ANY_NODE, Cluster
@@ -31,6 +32,7 @@ from acklog.client.fetching import Fetching
 from acklog.client.holding import Holding
 from acklog.client.membership import Membership
 from acklog.client.named import check_names, look_for_topics
+from acklog.client.options import check_subscription
 from acklog.client.places import Places
 from acklog.client.received import Holder, Received
 from acklog.client.renewal import Renewal
@@ -54,8 +56,8 @@ class Subscription:
     for`); `renew`: renew the locks of what is held, for as long as it is held; `grace`: seconds that it may be without
     a connection and keeps what it holds (None: 10 where the server knows of it, which only acklog does; another number
     raises Unsupported elsewhere); `begin`: where the group begins if it does not exist yet, 'earliest' or 'latest'
-    (None: as its configs say, 'latest' unless set). Raises ValueError without a topic, and for less than one record;
-    Refused for names that no topic or group can have.
+    (None: as its configs say, 'latest' unless set). Raises ValueError without a topic, and for numbers out of range;
+    TypeError; Refused for names that no topic or group can have.
     """
 
     def __init__(
@@ -75,8 +77,7 @@ class Subscription:
         begin: str | None = None,
     ) -> None:
         check_names(group, topics)
-        if max_records < 1:
-            raise ValueError(f'max_records has to be 1 or more, not {max_records}')
+        check_subscription(max_records, max_bytes, max_unsettled, tell_after, grace, begin)
         self.group, self.topics = group, list(topics)
         self._cluster = cluster
         self.holder: Holder = self  # what records are given to settle themselves
@@ -114,6 +115,9 @@ class Subscription:
         """Join the group. Topics that do not exist yet are waited for, and a warning in the log says so. Raises
         Unsupported where the server has no share groups, Refused (also for names that it keeps for itself), the
         connection's errors."""
+        self._holding.check_open()
+        if self._membership.joined:
+            return
         connection = await self._cluster.connection(ANY_NODE)
         connection.version(SHARE_FETCH)
         self.knows_times = ACKLOG_FEATURE in connection.features
@@ -159,13 +163,16 @@ class Subscription:
         `max_records`: how many to ask for, instead of the subscription's. Raises TooManyUnsettled, Refused when the
         server ended the membership or denies a topic, ClientClosed. Lost connections are made again meanwhile.
         """
+        check_wait(wait)
+        if max_records is not None:
+            check_whole('max_records', max_records, 1)
         async with self._polling:
             self._fetching.check()
             if self._ready:
                 records = list(self._ready)
                 self._ready.clear()
                 return records
-            most = max_records or self._max_records
+            most = self._max_records if max_records is None else max_records
             wanted = min(most, self._max_unsettled - self.unsettled)
             if wanted <= 0 and not self._fetching.under_way:
                 raise TooManyUnsettled(
@@ -194,11 +201,16 @@ class Subscription:
         if isinstance(records, Received):
             self._holding.decide(records, ACCEPT)
         else:
-            self._holding.accept_all(records)
+            try:
+                self._holding.accept_all(records)
+            except (TypeError, IndexError) as error:  # a look at each beforehand would cost
+                raise TypeError(f'records that the subscription gave are wanted, not {records!r:.100}') from error
 
     def reject(self, record: Received, *, reason: str = '') -> None:
         """It cannot be processed by anybody: it is not delivered again. `reason`: your own words about it, of which the
         first 1,000 characters are kept; raises Unsupported where the server is not acklog."""
+        check_record(record)
+        check_text('a reason', reason)
         if reason:
             self._holding.check_acklog(record, "keep the subscriber's words")
         self._holding.decide(record, REJECT, words=_words(reason))
@@ -212,6 +224,8 @@ class Subscription:
         with a time zone or ms since 1970; `reason`: your own words. These three raise Unsupported where the server is
         not acklog, which alone knows of them; ValueError for a datetime without a zone, for less than no time, for both
         times."""
+        check_record(record)
+        check_text('a reason', reason)
         delay = None if after is None else milliseconds(after)
         when = None if at is None else instant(at)
         if delay is not None and when is not None:
@@ -236,7 +250,11 @@ class Subscription:
         Returns when the server has confirmed it. Raises Unsupported where it cannot renew, Refused when one is no
         longer held, the connection's errors. While a poll waits, the renewal waits with it: at most the poll's
         `wait`."""
-        await self._holding.renew([records] if isinstance(records, Received) else records)
+        self._holding.check_open()
+        chosen = [records] if isinstance(records, Received) else list(records)
+        for record in chosen:
+            check_record(record)
+        await self._holding.renew(chosen)
 
     async def flush(self) -> None:
         """Return when the server has confirmed all that was decided before.
@@ -249,6 +267,7 @@ class Subscription:
 
     def holds(self, record: Received) -> bool:
         """Whether it is still this member's to decide on: not decided, its lock not known to have run out."""
+        check_record(record)
         return self._holding.holds(record)
 
     # --- the end

@@ -11,8 +11,11 @@ Instant = datetime | int  # with a time zone, or ms since 1970
 
 
 def milliseconds(delay: Delay) -> int:
-    """A delay in ms. Raises ValueError for less than nothing, for what is no number, and past all times."""
+    """A delay in ms. Raises ValueError for less than nothing, for what is no number, and past all times;
+    TypeError for what is neither a number nor a timedelta."""
     seconds = delay.total_seconds() if isinstance(delay, timedelta) else delay
+    if not isinstance(seconds, int | float):
+        raise TypeError(f'{seconds!r} is neither a number of seconds nor a timedelta')
     if seconds < 0:
         raise ValueError(f'a record cannot be released {-seconds:g} s ago')
     if not seconds * 1000 <= LATEST:

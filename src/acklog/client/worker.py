@@ -23,6 +23,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from acklog.client.arguments import check_begin, check_seconds, check_whole
 from acklog.client.client import Client
 from acklog.client.errors import AcknowledgementsRefused, Unsupported
 from acklog.client.named import check_names
@@ -68,8 +69,11 @@ class Worker:
         begin: str | None = None,
     ) -> None:
         check_names(group, topics)
-        if concurrency < 1:
-            raise ValueError(f'a worker needs a concurrency of 1 or more, not {concurrency}')
+        check_whole('concurrency', concurrency, 1)
+        check_seconds('drain', drain)
+        check_begin(begin)
+        if not callable(handler):
+            raise TypeError(f'a worker is made of a function, not {handler!r}')
         if backoff is not None:
             _check(backoff)
         self.handler, self.group, self.topics = handler, group, list(topics)
