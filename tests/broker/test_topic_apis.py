@@ -89,7 +89,11 @@ REFUSED = [
     (topic('t', 1, 0), Code.INVALID_REPLICATION_FACTOR, 'Replication factor must be larger than 0, or -1'),
     (topic('t', 1, -2), Code.INVALID_REPLICATION_FACTOR, 'Replication factor must be larger than 0, or -1'),
     (topic('t', 1, 2), Code.INVALID_REPLICATION_FACTOR, 'Unable to replicate the partition 2 time(s)'),
-    (topic('t', 10_001), Code.POLICY_VIOLATION, 'Excessively large number of partitions per request.'),
+    (
+        topic('t', 10_001),
+        Code.POLICY_VIOLATION,
+        'Excessively large number of partitions per request: 10000 are allowed.',
+    ),
     (topic('t', configs={'nope': '1'}), Code.INVALID_CONFIG, 'Unknown topic config name: nope'),
     (topic('t', configs={'retention.ms': 'x'}), Code.INVALID_CONFIG, 'Invalid value x for configuration retention.ms'),
     (topic('t', configs={'retention.ms': None}), Code.INVALID_CONFIG, 'Null value not supported for topic configs'),

@@ -17,6 +17,7 @@ import pytest
 from tests.cli.run import acklog, command, end, environment, start, until
 
 from acklog.broker.configs import BROKER
+from acklog.client.http import HttpClient, path_of
 from acklog.server.config import environment_name
 
 if TYPE_CHECKING:
@@ -37,10 +38,12 @@ def test_a_topic_from_creation_to_deletion(shared: Shared, name: str) -> None:
         f"topic '{name}' created with 2 partitions\n",
     )
     assert run('topic', 'create', name)[0] == 5
-    assert run('topic', 'create', name, '--if-missing') == (0, '', f"topic '{name}' is there already\n")
+    assert run('topic', 'create', name, '--if-missing') == (0, '', f"there is a topic '{name}' already\n")
     code, out, _ = run('topic', 'list', '--json')
     (listed,) = [entry for entry in json.loads(out) if entry['name'] == name]
     assert (code, listed['partitions'], listed['internal']) == (0, 2, False)
+    assert listed['id'] == HttpClient(shared.http).get(path_of('topics', name))['id']
+    assert run('topic', 'list')[1].count(listed['id']) == run('topic', 'describe', name)[1].count(listed['id']) == 1
     assert name in run('topic', 'list')[1]
     code, out, _ = run('topic', 'describe', name, '--json')
     assert code == 0

@@ -92,6 +92,16 @@ def test_a_group_that_has_members(shared: Shared, there: HttpClient, name: str) 
     assert over_http.value.words == text
 
 
+def test_a_record_that_nobody_holds(shared: Shared, there: HttpClient, name: str) -> None:
+    there.post(path_of('groups'), {'name': name})
+    deferral = {'topic': 'T', 'partition': 0, 'offset': 0, 'after_ms': 1}
+    for _ in ('nothing was taken', 'nothing is held'):
+        with pytest.raises(HttpRefused) as refused:
+            there.post(path_of('groups', name, 'defer'), deferral)
+        assert str(refused.value) == 'offset 0: held by nobody, or not in that delivery (INVALID_RECORD_STATE)'
+        there.post(path_of('groups', name, 'acquire'), {'member': 'm', 'topics': ['T']})
+
+
 TOPIC = "a topic's name has 1 to 249 of the characters a-z, A-Z, 0-9, '.', '_' and '-', and is not '.' or '..'"
 
 

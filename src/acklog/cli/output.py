@@ -9,13 +9,17 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
+from base64 import urlsafe_b64encode
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from acklog.errors import AcklogError
+
+if TYPE_CHECKING:
+    from uuid import UUID
 
 
 class NoOutput(AcklogError):
@@ -99,6 +103,11 @@ def _utc(milliseconds: int) -> datetime | None:
         return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=milliseconds)
     except OverflowError:
         return None
+
+
+def topic_id(found: UUID) -> str:
+    """As Kafka's tools and HTTP show it."""
+    return urlsafe_b64encode(found.bytes).decode().rstrip('=')
 
 
 def count(number: int, one: str, many: str | None = None) -> str:

@@ -11,8 +11,9 @@ from acklog.cli.assignments import METAVAR, assignment
 from acklog.cli.connect import Server, reaches_server, run
 from acklog.cli.named import config_command, delete_command
 from acklog.cli.options import json_option
-from acklog.cli.output import count, note, show_json, show_table
+from acklog.cli.output import count, note, show_json, show_table, topic_id
 from acklog.cli.places import MOST_PARTITIONS
+from acklog.wire.error_words import exists
 
 if TYPE_CHECKING:
     from acklog.client import Admin
@@ -63,7 +64,7 @@ def create(
                 except AlreadyExists:
                     if not if_missing:
                         raise
-                    note(f'topic {name!r} is there already')
+                    note(exists(f'topic {name!r}'))
                 else:
                     note(f'topic {name!r} created with {count(made.partitions, "partition")}')
 
@@ -82,10 +83,13 @@ def list_(server: Server, internal: bool, as_json: bool) -> int:
             topics = await client.admin.list_topics(internal=internal)
         if as_json:
             show_json(
-                [{'name': t.name, 'id': str(t.id), 'partitions': t.partitions, 'internal': t.internal} for t in topics]
+                [
+                    {'name': t.name, 'id': topic_id(t.id), 'partitions': t.partitions, 'internal': t.internal}
+                    for t in topics
+                ]
             )
         else:
-            rows = [[t.name, t.partitions, t.id] for t in topics]
+            rows = [[t.name, t.partitions, topic_id(t.id)] for t in topics]
             show_table(['TOPIC', 'PARTITIONS', 'ID'], rows, none='no topics; "acklog topic create NAME" makes one')
 
     return run(command())
@@ -106,7 +110,7 @@ def describe(server: Server, names: tuple[str, ...], as_json: bool) -> int:
                 [
                     {
                         'name': t.name,
-                        'id': str(t.id),
+                        'id': topic_id(t.id),
                         'internal': t.internal,
                         'configs': dict(t.configs),
                         'partitions': [
@@ -122,7 +126,7 @@ def describe(server: Server, names: tuple[str, ...], as_json: bool) -> int:
             if position:
                 click.echo()
             click.echo(f'topic   {found.name}')
-            click.echo(f'id      {found.id}')
+            click.echo(f'id      {topic_id(found.id)}')
             for name, value in found.configs.items():
                 click.echo(f'config  {name}={value}')
             rows = [[p.index, p.leader, p.start, p.end, p.end - p.start] for p in found.partitions]

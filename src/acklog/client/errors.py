@@ -125,7 +125,7 @@ _WORDS = {  # where the server sent none
     ErrorCode.GROUP_AUTHORIZATION_FAILED: 'not allowed on this group',
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED: 'not allowed on this server',
     ErrorCode.KAFKA_STORAGE_ERROR: 'the server cannot write to its disk; its log says why',
-    ErrorCode.INVALID_RECORD_STATE: 'the record is no longer held, mostly because its lock ran out',
+    ErrorCode.INVALID_RECORD_STATE: 'held by another member, by an older lock, or by nobody',
     ErrorCode.GROUP_MAX_SIZE_REACHED: 'the group has as many members as it may have',
     ErrorCode.SHARE_SESSION_LIMIT_REACHED: 'the server has as many share sessions as it may have',
     ErrorCode.NOT_ENOUGH_REPLICAS: 'too few replicas are in sync',

@@ -79,7 +79,7 @@ class Holding:
             self.check_open()
         link, key = self._holders.get((record[0], record[1]), _NOBODY)
         if link is None or key is None or not link.session.of(key).decide(record[2], type_, release_at, after, words):
-            words_of_it = 'this member does not hold the record'
+            words_of_it = 'held by another member, or by nobody'
             self._failures.append(
                 AcknowledgementFailure(*record[:3], record[2], ErrorCode.INVALID_RECORD_STATE, words_of_it)
             )

@@ -186,26 +186,30 @@ def _say(settlement: Settlement, held: BitMap64, first: int, last: int, kinds: K
         settlement.said.append((offsets, words))
 
 
+def _offsets(first: int, last: int) -> str:
+    return f'offset {first}' if first == last else f'offsets {first} to {last}, or some of them'
+
+
 def _check_range(state: ShareState, held: BitMap64, first: int, last: int, kinds: Kinds) -> int:
     """How many of the range are held; raises where it names anything that is neither held nor done."""
     if not 0 <= first <= last < state.end:
         raise InvalidRecordState(
-            f'{first}..{last}: nothing has been taken from the log there, which was read to {state.end}'
+            f'{_offsets(first, last)}: nothing has been taken from the log there, which was read to {state.end}'
         )
     after = last + 1
     here = held.range_cardinality(first, after)
     if here != state.owed.range_cardinality(first, after) or (
         state.dead and state.dead.range_cardinality(first, after)
     ):
-        raise InvalidRecordState(f'{first}..{last}: some of it is held by another, by an older lock, or by nobody')
+        raise InvalidRecordState(f'{_offsets(first, last)}: held by another member, by an older lock, or by nobody')
     if isinstance(kinds, int):
         bad, gap = not 0 <= kinds <= _HIGHEST_KIND, kinds == Ack.GAP
     else:
         bad, gap = len(kinds) != after - first or max(kinds) > _HIGHEST_KIND, not any(kinds)
     if bad:
-        raise InvalidRecordState(f'{first}..{last}: unknown kinds of acknowledgement, or not one for each offset')
+        raise InvalidRecordState(f'{_offsets(first, last)}: unknown kinds of acknowledgement, or not one each')
     if not here and not gap:
-        raise InvalidRecordState(f'{first}..{last}: all of it is done')
+        raise InvalidRecordState(f'{_offsets(first, last)}: done already')
     return here
 
 

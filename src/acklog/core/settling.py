@@ -75,5 +75,5 @@ def defer(state: ShareState, since: int, offset: int, at: When, deliveries: int 
     """If the current delivery fails, no earlier than `at`, of which a delay counts from `since`. Raises
     InvalidRecordState."""
     if offset < 0 or state.locks.of(offset) is None or deliveries not in (None, state.history.deliveries.of(offset)):
-        raise InvalidRecordState(f'{offset} is not held, or not in that delivery')
+        raise InvalidRecordState(f'offset {offset}: held by nobody, or not in that delivery')
     record(state, ev.Deferred(span(offset, offset), *instant_of(at, since)))

@@ -50,7 +50,7 @@ def _judge(broker: Broker, caller: Caller, entry: Any) -> Topic:
     if more <= 0:
         raise not_more_partitions(topic, entry.count)
     if more > MOST_AT_ONCE:
-        message = 'Excessively large number of additional partitions per request.'
+        message = f'Excessively large number of additional partitions per request: {MOST_AT_ONCE} are allowed.'
         raise Refused(ErrorCode.POLICY_VIOLATION, message)
     if entry.assignments is not None:
         if len(entry.assignments) != more:

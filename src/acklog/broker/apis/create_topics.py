@@ -41,7 +41,10 @@ async def handle(broker: Broker, caller: Caller, version: int, request: Any) -> 
                 raise Refused(ErrorCode.INVALID_REQUEST, 'Duplicate topic name.')
             topic = _judge(broker, caller, entry)
             if topic.partitions > room:
-                raise Refused(ErrorCode.POLICY_VIOLATION, 'Excessively large number of partitions per request.')
+                raise Refused(
+                    ErrorCode.POLICY_VIOLATION,
+                    f'Excessively large number of partitions per request: {MOST_AT_ONCE} are allowed.',
+                )
             room -= topic.partitions
         except Refused as error:
             answers[entry.name] = _refused(entry.name, answer_to(error))

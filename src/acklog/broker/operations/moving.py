@@ -121,7 +121,7 @@ class Moving(Operation):
         if at_ms is not None and not 0 <= at_ms < END:
             raise no_instant(at_ms)
         if not held:
-            raise Refused(ErrorCode.INVALID_RECORD_STATE, f'nothing of {topic}/{partition} is held')
+            raise Refused(ErrorCode.INVALID_RECORD_STATE, f'offset {offset}: held by nobody, or not in that delivery')
         at = when(at_ms, after_ms)
         assert at is not None
         held[0].change(lambda state: state.defer(now, offset, at, deliveries))
