@@ -383,3 +383,13 @@ def test_names_are_completed(shared: Shared, name: str, words: str) -> None:
             timeout=30,
         )
         assert (done.stdout, done.stderr) == (offered, '')
+
+
+def test_a_name_does_not_steer_the_terminal(shared: Shared, name: str) -> None:
+    group = f'{name}\x1b[2J\n'
+    HttpClient(shared.http).post(path_of('groups'), {'name': group})
+    shown = f'{name}\\x1b[2J\\n'
+    for arguments in (['group', 'list'], ['group', 'describe', group], ['group', 'describe', f'{group}-gone']):
+        ran = acklog(*arguments, bootstrap=shared.address)
+        assert shown in ran.out + ran.err
+        assert '\x1b' not in ran.out + ran.err

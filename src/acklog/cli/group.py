@@ -12,7 +12,7 @@ from acklog.cli.group_insight import status, why
 from acklog.cli.group_moves import pause, replay, resume, seek
 from acklog.cli.named import config_command, delete_command
 from acklog.cli.options import json_option
-from acklog.cli.output import note, show_json, show_table
+from acklog.cli.output import note, printable, show_json, show_table
 
 if TYPE_CHECKING:
     from acklog.client import Admin
@@ -80,7 +80,7 @@ def describe(server: Server, names: tuple[str, ...], as_json: bool) -> int:
         for position, found in enumerate(described):
             if position:
                 click.echo()
-            click.echo(f'group  {found.id}')
+            click.echo(f'group  {printable(found.id)}')
             click.echo(f'state  {found.state}')
             rows = [
                 [m.id, m.client_id, m.host, '; '.join(f'{t}: {_indexes(p)}' for t, p in m.assignment.items()) or '-']

@@ -36,7 +36,9 @@ def why(server: HttpServer, name: str, member: str | None, as_json: bool) -> Non
     show_table(['TOPIC', 'PARTITION', 'REASON', 'UNTIL', 'IN WORDS'], rows, none=none)
     if rows and all(each['reason'] == 'nothing new' for each in items):
         back = f'acklog group seek {printable(name)} --to earliest'
-        note(f'what is settled, or older than the group, comes again after: {back} (--dry-run)')
+        note(
+            f'what is settled (not what was cancelled), or older than the group, comes again after: {back} (--dry-run)'
+        )
 
 
 def _details(each: dict[str, Any]) -> str:
