@@ -355,19 +355,15 @@ async def test_other_settings_change_while_running(serve: Serve) -> None:
 # -- large requests ----------------------------------------------------------------------------------------------------
 
 
-async def test_a_request_for_very_many_partitions_leaves_turns_to_others(serve: Serve) -> None:
+async def test_a_request_for_very_many_partitions_sees_what_comes_while_it_looks_at_them(serve: Serve) -> None:
     server = await serve()
     raw, other = await Raw.connect(address_of(server)), await Raw.connect(address_of(server))
     await create(raw, 't', 3000)
     partitions = [{'partition': index, 'fetch_offset': 0, 'partition_max_bytes': 1000} for index in range(3000)]
-    fields = fetch('t', wait=300) | {'topics': [{'topic': 't', 'partitions': partitions}]}
+    fields = fetch('t', wait=60_000) | {'topics': [{'topic': 't', 'partitions': partitions}]}
     await raw.send(raw.frame(FETCH, FETCH_VERSION, fields))
-    begun = asyncio.get_running_loop().time()
-    turns = 0
-    while asyncio.get_running_loop().time() - begun < 0.2:
+    for _ in range(3):
         await other.call(API_VERSIONS, 0, {})
-        turns += 1
-    assert turns > 5
     assert await publish(other, 't', batch(100), index=0) == 0  # however long ago it was looked at
     answer = await raw.answer(FETCH, FETCH_VERSION)
     found = [each for each in answer['responses'][0]['partitions'] if each['records']]

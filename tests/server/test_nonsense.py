@@ -133,14 +133,12 @@ async def test_thousands_at_once_are_answered_in_order_and_keep_nobody_waiting(s
     count = 400
     frames = b''.join(raw.frame(METADATA, 12, {'topics': None}) for _ in range(count))
     both = asyncio.gather(raw.send(frames), answers(raw, count))
-    loop, slowest = asyncio.get_running_loop(), 0.0
+    turns = 0
     while not both.done():
-        begun = loop.time()
         await other.call(API_VERSIONS, 0, {})
-        slowest = max(slowest, loop.time() - begun)
-        await asyncio.sleep(0.01)
+        turns += 1
     assert (await both)[1] == list(range(2, count + 2))  # correlation ids
-    assert slowest < 0.5
+    assert turns >= 10  # they take some hundred milliseconds, of which nobody has more than a slice at a time
 
 
 async def answers(raw: Raw, count: int) -> list[int]:
