@@ -15,7 +15,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+from pyroaring import BitMap64
 
 from acklog.broker.api import Refused
 from acklog.broker.apis.produce import append
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from acklog.broker.deliveries.delivery import ShareDelivery
     from acklog.broker.partition import Partition
     from acklog.broker.time import Scheduled
+    from acklog.core.share_partition import SharePartition
 
 AT_A_TIME = 8  # share partitions whose letters are being written
 MOST = 250  # letters of one append
@@ -50,6 +53,27 @@ class Failure:
         self.reason = ''
         self.wait_ms = 0
         self.call: Scheduled | None = None  # None: it is being tried
+
+
+class Dying(NamedTuple):
+    """The first records of a share partition that are dying, in one state of it and one epoch of that."""
+
+    state: SharePartition
+    epoch: int
+    offsets: BitMap64
+
+    @classmethod
+    def of(cls, delivery: ShareDelivery) -> Dying:
+        """As it is now."""
+        status = delivery.state.status
+        return cls(delivery.state, status.epoch, lowest(status.dying(), MOST))
+
+    def still(self, delivery: ShareDelivery) -> BitMap64:
+        """Those that are dying still; none if it was sought or folded anew meanwhile."""
+        status = self.state.status
+        if delivery.fenced or delivery.state is not self.state or status.epoch != self.epoch:
+            return BitMap64()
+        return self.offsets & status.dying()
 
 
 class DeadLetters:
@@ -159,12 +183,13 @@ class DeadLetters:
         """Until nothing of it is dying. Raises AcklogError with why that cannot be."""
         await turn()  # what dies in the same turn goes the same way, and nobody's decision is interrupted
         while self._is_owed(delivery):
-            await self._broker.deliveries.journal.written()
+            dying = Dying.of(delivery)
+            await self._broker.deliveries.journal.written()  # of others that die meanwhile it may not tell yet
             group = self._broker.group_by_id(delivery.key.group)
             if group is None or not self._is_owed(delivery):
                 return
             if delivery.state.config.dead_letter_topic:
-                await self._write(delivery, group)
+                await self._write(delivery, group, dying)
             else:
                 delivery.dead_letters_written(delivery.state.status.dying())
             await turn()
@@ -172,29 +197,25 @@ class DeadLetters:
     def _is_owed(self, delivery: ShareDelivery) -> bool:
         return self._running and not delivery.fenced and delivery.state.status.is_burying
 
-    async def _write(self, delivery: ShareDelivery, group: Group) -> None:
+    async def _write(self, delivery: ShareDelivery, group: Group, dying: Dying) -> None:
         topic = await dead_letter_topic(self._broker, group)
-        partition = self._partition(topic, delivery.index)
-        state, epoch = delivery.state, delivery.state.status.epoch
-        offsets = list(lowest(state.status.dying(), MOST))
-        if delivery.fenced or not offsets:
-            return
-        most = topic.integer('max.message.bytes')
+        partition, most = self._partition(topic, delivery.index), topic.integer('max.message.bytes')
+        offsets = dying.still(delivery)
         found: dict[int, Copy] = {}
-        looked = len(offsets)
-        if group.flag(COPY):
-            found, looked = await copies(delivery.partition.log, offsets, most)
+        if offsets and group.flag(COPY):
+            found, looked = await copies(delivery.partition.log, list(offsets), most)
+            offsets = lowest(offsets, looked) & dying.still(delivery)
+        if not offsets:
+            return
         place = of_place(delivery.partition.topic_name, delivery.index, group.name)
-        plain = partition.later is not None
+        plain, status = partition.later is not None, delivery.state.status
         letters = [
-            letter(place, offset, state.status.record(offset), found.get(offset, NOTHING), plain=plain)
-            for offset in offsets[:looked]
+            letter(place, offset, status.record(offset), found.get(offset, NOTHING), plain=plain) for offset in offsets
         ]
         await turn()  # a few milliseconds are enough
         data, count = batch(letters, self._broker.clock(), most)
         await append(self._broker, partition, data, Durability.SYNCED)
-        if delivery.state is state and state.status.epoch == epoch:
-            delivery.dead_letters_written(offsets[:count])
+        delivery.dead_letters_written(lowest(offsets, count) & dying.still(delivery))
 
     def _partition(self, topic: Topic, index: int) -> Partition:
         partition = self._broker.partition(topic.id_bytes, index % topic.partitions)

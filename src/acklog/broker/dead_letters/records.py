@@ -15,11 +15,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from acklog.broker.eager import turn
 from acklog.core.failing import REJECTED, USED_UP
 from acklog.errors import CorruptBatch
 from acklog.wire.compression import CompressionUnavailable
 from acklog.wire.deliver_at import NAME as DELIVER_AT
-from acklog.wire.record_batch import HEADER_SIZE, NewRecord, build, rows_of, spans
+from acklog.wire.record_batch import HEADER_SIZE, NewRecord, Row, Span, build, rows_of, spans
 
 if TYPE_CHECKING:
     from acklog.core.status import Record as State
@@ -36,6 +37,7 @@ _MESSAGES = {  # Kafka's words where it has them
     USED_UP: b'Offset delivery count exceeded the threshold.',
 }
 READ_BYTES = 1 << 20
+AT_A_TIME = 2000  # records that are unpacked: some two milliseconds
 GAP = 64  # offsets: what lies further on is read by itself
 NOTHING: Copy = (None, None, ())
 
@@ -55,7 +57,7 @@ async def copies(log: Log, offsets: Sequence[int], max_bytes: int) -> tuple[dict
                 looked += 1
             if wanted:
                 try:
-                    rows = [row for row in rows_of(read.data, span) if row[0] in wanted]
+                    rows = await _rows(read.data, span, wanted)
                 except (CorruptBatch, CompressionUnavailable):
                     continue
                 found.update({row[0]: (row[2], row[3], row[4]) for row in rows})
@@ -65,6 +67,19 @@ async def copies(log: Log, offsets: Sequence[int], max_bytes: int) -> tuple[dict
         if looked == begun:
             looked += 1  # there is no record there
     return found, looked
+
+
+async def _rows(data: bytes | memoryview, span: Span, wanted: set[int]) -> list[Row]:
+    """Those records of a batch. Raises CorruptBatch, CompressionUnavailable."""
+    found: list[Row] = []
+    for number, row in enumerate(rows_of(data, span)):
+        if row[0] in wanted:
+            found.append(row)
+            if len(found) == len(wanted):
+                break
+        if number % AT_A_TIME == AT_A_TIME - 1:  # a small batch may hold a million
+            await turn()
+    return found
 
 
 def _run_end(offsets: Sequence[int], at: int) -> int:
