@@ -15,10 +15,8 @@ from pyroaring import BitMap64
 Range = tuple[int, int]
 Offsets = BitMap64 | range | Iterable[int]
 
-WIDE = (
-    1 << 21
-)  # a bitmap of a range costs by its length (each 65,536 are a container); up to here that is next to nothing
-ALIGNED = (1 << 20) - 1
+WIDE = 1 << 21  # up to this length a bitmap of a range costs next to nothing: one container for each 65,536 offsets
+ALIGNED = (1 << 20) - 1  # bits that are zero in an offset at which large sets are cut
 FEW = 4096  # so many offsets are picked one by one rather than that a whole set is copied
 
 

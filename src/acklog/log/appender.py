@@ -18,13 +18,14 @@ import asyncio
 from collections.abc import Callable
 
 from acklog.errors import Closed, Failed, Full, LogError
-from acklog.log.files import NO_SPACE, Buffer, log_error, write_all
+from acklog.log.files import NO_SPACE, log_error, write_all
 from acklog.log.placer import Placer
 from acklog.log.progress import Progress, fail
 from acklog.log.promise import Promise
 from acklog.log.seam import Appended
 from acklog.log.segment import MARK_BYTES, Segment
 from acklog.log.store import Store
+from acklog.wire.primitives import Buffer
 
 _JOINED = 128 << 10  # bytes; several buffers below that are copied into one, which costs less than a vector
 _KEPT = 2048  # bytes; as much of each log stays in memory for those who wait at its end

@@ -16,15 +16,15 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from acklog.log.files import Buffer, Files
+from acklog.log.files import Files
 from acklog.log.memory_files import MemoryFiles
+from acklog.wire.primitives import Buffer
 
 
 @dataclass(slots=True)
 class Fault:
-    """Calls of `operation` (a method's name, or `*`) on paths that fit `path` fail with `error`: `after` that many
-    went well,
-    `times` times (None: from then on). `unseen`: what a failed sync leaves is not seen any more either."""
+    """Calls of `operation` (a method's name, or `*`) on paths that fit `path` fail with `error`: `after` that many went
+    well, `times` times (None: from then on). `unseen`: what a failed sync leaves is not seen any more either."""
 
     operation: str
     error: int = errno.EIO

@@ -1,9 +1,9 @@
 """The file-system seam: the few calls that the local log makes, as a protocol, and the real ones.
 
 Strategy: handles are plain ints as the operating system's, so that the hot path is a direct call. Everything raises
-OSError. A second implementation (`acklog.log.faulty_files`) keeps all in memory, injects faults and forgets what was
-not synced. `write_all`, `replace_file` and `read_file` are what the rest builds on: short writes, atomic replacement,
-whole reads.
+OSError. Two more implementations are for tests: `acklog.log.memory_files` keeps all in memory and can forget what was
+not synced, `acklog.log.faulty_files` injects faults. `write_all`, `replace_file` and `read_file` are what the rest
+builds on: short writes, atomic replacement, whole reads.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from contextlib import suppress
 from typing import Protocol
 
 from acklog.errors import Failed, Full
-
-Buffer = bytes | bytearray | memoryview
+from acklog.wire.primitives import Buffer
 
 MAX_BUFFERS = 1000  # of one pwritev; IOV_MAX is 1024
 

@@ -17,7 +17,7 @@ import random
 import threading
 from collections.abc import Sequence
 
-from acklog.log.files import Buffer
+from acklog.wire.primitives import Buffer
 
 SECTOR = 512
 

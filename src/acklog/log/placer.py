@@ -15,13 +15,11 @@ from acklog.log.producers import Producer, ProducerBatch, Producers
 from acklog.log.seam import Appended
 from acklog.log.segment import Segment
 from acklog.log.store import Store
-from acklog.wire.record_batch import CONTROL, HEADER_SIZE, stamp
+from acklog.wire.record_batch import BEHIND_LENGTH, CONTROL, HEADER_SIZE, stamp
 
-_FIELDS = struct.Struct(
-    '>8xi9xhi8xqqhi4x'
-)  # length, attributes, last delta, max timestamp, producer's id, epoch, sequence
+# length, attributes, last delta, max timestamp, producer's id, epoch, sequence
+_FIELDS = struct.Struct('>8xi9xhi8xqqhi4x')
 _PLACE = struct.Struct('>qii')  # offset, length, leader epoch
-_BEHIND_LENGTH = 12
 
 assert _FIELDS.size == HEADER_SIZE
 
@@ -88,7 +86,7 @@ class Placer:
         length, attributes, delta, latest, producer_id, epoch, sequence = _FIELDS.unpack_from(batches, 0)
         append_time = now if self.store.config.log_append_time else -1
         first = self.end
-        if length + _BEHIND_LENGTH != len(batches):
+        if length + BEHIND_LENGTH != len(batches):
             return self._place_several(batches, now, append_time)
         if producer_id >= 0 and not attributes & CONTROL:
             original = self._producers.duplicate(producer_id, epoch, sequence, delta + 1)
@@ -108,7 +106,7 @@ class Placer:
         while position < len(batches):
             length, _, delta, latest, _, _, _ = _FIELDS.unpack_from(batches, position)
             self._put(batches, position, length, delta, latest, append_time)
-            position += length + _BEHIND_LENGTH
+            position += length + BEHIND_LENGTH
         self.tail += position
         return Appended(first, self.end - 1, append_time)
 
@@ -128,7 +126,7 @@ class Placer:
                         self._producers.appended(producer_id, epoch, sequence, offset, offset + delta, now, append_time)
                 count += 1
                 offset += delta + 1
-                position += length + _BEHIND_LENGTH
+                position += length + BEHIND_LENGTH
             if originals and len(originals) < count:
                 raise OutOfOrderSequence('new batches together with repeated ones')
         except ProducerError:

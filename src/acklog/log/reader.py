@@ -18,7 +18,7 @@ from acklog.log.index import Index
 from acklog.log.scan import Stored, stored
 from acklog.log.segment import Segment
 from acklog.log.store import Store
-from acklog.wire.record_batch import HEADER_SIZE, MAGIC, crc_fits
+from acklog.wire.record_batch import BEHIND_LENGTH, HEADER_SIZE, MAGIC, crc_fits
 
 _REMEMBERED = 16  # readers
 _WINDOW = 8192  # bytes read at once when only headers are wanted
@@ -26,7 +26,6 @@ _FEW = 64  # offsets; so near to each other they are likely to be in one batch
 _NEAR = 20_480  # bytes read at once when that is looked for
 _FIRST = struct.Struct('>q')
 _HOP = struct.Struct('>qi4xb6xi')  # first offset, length, magic, last offset delta
-_BEHIND_LENGTH = 12
 
 
 class Reader:
@@ -96,7 +95,7 @@ class Reader:
         at, last = 0, len(data) - HEADER_SIZE
         while at <= last:
             first, length, magic, delta = _HOP.unpack_from(data, at)
-            size = length + _BEHIND_LENGTH
+            size = length + BEHIND_LENGTH
             if magic != MAGIC or size < HEADER_SIZE or delta < 0:
                 return None
             if first + delta >= offset:
@@ -124,7 +123,7 @@ class Reader:
             return segment.size, segment.next
         if segment.own <= position < segment.size:
             first, length, magic, delta = _HOP.unpack(self._pread(segment, position, _HOP.size))
-            size, behind = length + _BEHIND_LENGTH, first + delta + 1
+            size, behind = length + BEHIND_LENGTH, first + delta + 1
             if behind >= end and magic == MAGIC and size >= HEADER_SIZE and position + size <= segment.size:
                 return position + size, behind
         return self._seek(segment, end - 1)[1:]
@@ -139,7 +138,7 @@ class Reader:
             at, last = 0, len(data) - HEADER_SIZE
             while at <= last:
                 first, length, magic, delta = unpack(data, at)
-                size = length + _BEHIND_LENGTH
+                size = length + BEHIND_LENGTH
                 if magic != MAGIC or size < HEADER_SIZE or delta < 0 or first < due or first + delta >= behind:
                     raise Damaged(f'{segment.path}: at {position + at}: no batch begins here')
                 if first + delta >= offset:
@@ -217,7 +216,7 @@ class Reader:
         last = len(data) - HEADER_SIZE
         while at <= last:
             first, length, magic, delta = _HOP.unpack_from(data, at)
-            size = length + _BEHIND_LENGTH
+            size = length + BEHIND_LENGTH
             if magic != MAGIC or size < HEADER_SIZE:
                 break  # it will be found broken when it is the first
             if at + size > len(data):

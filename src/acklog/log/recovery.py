@@ -87,8 +87,7 @@ def _mark(files: Files, segment: Segment, producers: Producers) -> None:
 
 def _without_empty(files: Files, segments: list[Segment]) -> list[Segment]:
     """Fill in the sizes of the files, and remove empty ones that nothing was ever written to, but for the last one:
-    they
-    are left over from a segment that could not be begun, and say nothing of where the one before ends."""
+    they are left over from a segment that could not be begun, and say nothing of where the one before ends."""
     kept = []
     for segment in segments:
         handle = files.open(segment.path)
@@ -105,8 +104,7 @@ def _without_empty(files: Files, segments: list[Segment]) -> list[Segment]:
 
 def _drop_orphan(files: Files, segments: list[Segment], start: int, same_run: bool) -> None:
     """The same for the last one, once it is known where the one before it ends. It begins above that when what was
-    written
-    between them is lost."""
+    written between them is lost."""
     if len(segments) < 2 or segments[-1].size:
         return
     last, end = segments[-1], segments[-2].next
@@ -182,8 +180,7 @@ def _snapshot(files: Files, segment: Segment, producers: Producers) -> list[Chun
 
 def _cut_index(files: Files, segment: Segment) -> None:
     """Cut off chunks that cannot be believed: after other batches have taken the place of those they speak of, and
-    another
-    crash of the process, they would be."""
+    another crash of the process, they would be."""
     try:
         handle = files.open(segment.index_path)
     except FileNotFoundError:

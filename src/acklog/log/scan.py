@@ -13,15 +13,14 @@ from typing import NamedTuple
 
 from crc32c import crc32c
 
-from acklog.log.files import Buffer, Files
-from acklog.wire.record_batch import HEADER_SIZE, MAGIC
+from acklog.log.files import Files
+from acklog.wire.primitives import Buffer
+from acklog.wire.record_batch import ATTRIBUTES_AT, BEHIND_LENGTH, HEADER_SIZE, MAGIC
 
 WINDOW = 1 << 20
 
 _FIELDS = struct.Struct('>qi4xb4xhi8xqqhii')
 _ALL = struct.Struct('>qi4xbIhi8xqqhi4x')
-_ATTRIBUTES_AT = 21  # the CRC is that of all from there on
-_BEHIND_LENGTH = 12
 
 assert _FIELDS.size == HEADER_SIZE
 
@@ -54,11 +53,11 @@ def stored(data: Buffer, at: int, position: int) -> Stored | None:
         base_sequence,
         _,
     ) = _FIELDS.unpack_from(data, at)
-    if magic != MAGIC or length < HEADER_SIZE - _BEHIND_LENGTH or delta < 0:
+    if magic != MAGIC or length < HEADER_SIZE - BEHIND_LENGTH or delta < 0:
         return None
     return Stored(
         position,
-        length + _BEHIND_LENGTH,
+        length + BEHIND_LENGTH,
         first,
         first + delta,
         attributes,
@@ -101,7 +100,7 @@ class Walk:
             first, length, magic, crc, attributes, delta, latest, producer_id, producer_epoch, sequence = (
                 _ALL.unpack_from(view, at)
             )
-            size = length + _BEHIND_LENGTH
+            size = length + BEHIND_LENGTH
             if magic != MAGIC or size < HEADER_SIZE or delta < 0:
                 self.fault = 'no batch begins here'
             elif size > self._end - begin - at:
@@ -111,7 +110,7 @@ class Walk:
             elif at + size > have:
                 self._due = size
                 return
-            elif crc != crc32c(view[at + _ATTRIBUTES_AT : at + size]):
+            elif crc != crc32c(view[at + ATTRIBUTES_AT : at + size]):
                 self.fault = f'the CRC of the batch with offset {first} does not fit'
             if self.fault is not None:
                 return

@@ -6,7 +6,7 @@ and is removed. Offsets at or above the base offset of the next segment do not c
 cut short).
 
 Strategy: this is the book-keeping of a segment, and how its index file is written and read; who appends is
-`acklog.log.local`, who opens after an unclean end is `acklog.log.recovery`.
+`acklog.log.appender`, who opens after an unclean end is `acklog.log.recovery`.
 """
 
 from __future__ import annotations

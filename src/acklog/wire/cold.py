@@ -16,13 +16,13 @@ other version of the API has it; a name that none has is a mistake of ours and r
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from acklog.errors import ProtocolError
 from acklog.wire import layout
 from acklog.wire.layout import REQUEST, RESPONSE, Structure
-from acklog.wire.primitives import Buffer
+from acklog.wire.primitives import EPOCH, MILLISECOND, Buffer
 from acklog.wire.reader import reader, refusing_nonsense
 from acklog.wire.structure_reader import structure_reader
 from acklog.wire.structure_writer import Fields, structure_writer
@@ -30,9 +30,6 @@ from acklog.wire.writer import writer
 
 MAX_REQUEST_ELEMENTS = 100_000  # ten times the partitions that one process is made for
 MAX_RESPONSE_ELEMENTS = 2_000_000  # a cluster's metadata may be larger than anything we serve
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MILLISECOND = timedelta(milliseconds=1)
 
 
 def decode_request(api_key: int, version: int, body: Buffer) -> Any:
@@ -72,9 +69,9 @@ def _plain(value: Any, structure: Structure | None) -> Any:
     if structure is not None:
         return as_dict(value)
     if isinstance(value, timedelta):
-        return value // _MILLISECOND
+        return value // MILLISECOND
     if isinstance(value, datetime):
-        return (value - _EPOCH) // _MILLISECOND
+        return (value - EPOCH) // MILLISECOND
     return value
 
 

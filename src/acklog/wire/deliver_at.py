@@ -11,11 +11,11 @@ key or a value.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 
 from acklog.errors import CorruptBatch, ProtocolError
 from acklog.wire import compression
-from acklog.wire.primitives import Buffer, get_varint
+from acklog.wire.primitives import EPOCH, MILLISECOND, Buffer, get_varint
 from acklog.wire.record_batch import CONTROL, HEADER_SIZE, SMALLEST_RECORD, Header, compression_name
 
 NAME = 'acklog-deliver-at'
@@ -25,8 +25,6 @@ _NAME = NAME.encode()
 _SIZE = len(_NAME)
 _DIGITS = 19  # of the latest
 _LATEST = (1 << 63) - 1
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MILLISECOND = timedelta(milliseconds=1)
 
 
 class BadInstant(ValueError):
@@ -56,7 +54,7 @@ def _iso(value: bytes | None) -> int:
             f'{NAME} is {value!r}; it takes milliseconds since 1970 as decimal text, or an instant of ISO 8601 with '
             'its offset from UTC, such as 2026-01-01T00:00:00Z'
         )
-    return -((_EPOCH - when) // _MILLISECOND)  # a part of a millisecond counts as one: never early
+    return -((EPOCH - when) // MILLISECOND)  # a part of a millisecond counts as one: never early
 
 
 def instants(data: Buffer, position: int, header: Header) -> Sequence[tuple[int, int]]:

@@ -16,17 +16,13 @@ from collections.abc import Sequence
 import crc32c as _crc32c
 
 from acklog.errors import CorruptBatch, ProtocolError
-from acklog.wire.primitives import get_varint
-from acklog.wire.record_batch import HEADER_SIZE
+from acklog.wire.primitives import Buffer, get_varint
+from acklog.wire.record_batch import ATTRIBUTES_AT, BEHIND_LENGTH, HEADER_SIZE
 
 _BEFORE_CRC = struct.Struct('>qiib')  # base offset, length, leader epoch, magic
-_CRC_END = 21
 _COUNT = 57  # where the number of records is
-_BEHIND_LENGTH = 12
 _INT = struct.Struct('>i')
 _HEAD = struct.Struct('>qiibI')  # the same with the CRC
-
-Buffer = bytes | bytearray | memoryview
 
 
 class Divided:
@@ -38,7 +34,7 @@ class Divided:
         """Raises CorruptBatch."""
         self.first, self.last = first, last
         self._base, _, self._epoch, self._magic = _BEFORE_CRC.unpack_from(batch)
-        self._fixed = bytes(batch[_CRC_END:_COUNT])  # attributes to base sequence, as they are
+        self._fixed = bytes(batch[ATTRIBUTES_AT:_COUNT])  # attributes to base sequence, as they are
         self._starts = _starts(batch, last - first + 1)
 
     @property
@@ -68,7 +64,7 @@ class Divided:
             parts.append(data[begin + starts[one - first] : begin + starts[until - first + 1]])
         parts[0] = self._fixed + _INT.pack(count)
         body = b''.join(parts)
-        length = _CRC_END - _BEHIND_LENGTH + len(body)
+        length = ATTRIBUTES_AT - BEHIND_LENGTH + len(body)
         return _HEAD.pack(self._base, length, self._epoch, self._magic, _crc32c.crc32c(body)) + body
 
 

@@ -1,11 +1,16 @@
-"""What all of the protocol is made of: buffers and varints.
+"""What all of the protocol is made of: buffers, varints, and times in ms since 1970.
 
 Readers and writers of the protocol's types are in `acklog.wire.reader` and `acklog.wire.writer`.
 """
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 from acklog.errors import ProtocolError
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MILLISECOND = timedelta(milliseconds=1)
 
 Buffer = bytes | bytearray | memoryview
 

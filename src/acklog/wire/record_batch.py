@@ -36,6 +36,8 @@ from acklog.wire.records import pack, rows, varint
 
 HEADER_SIZE = 61
 MAGIC = 2
+BEHIND_LENGTH = 12  # what the length field counts begins there
+ATTRIBUTES_AT = 21  # and what the CRC covers
 
 COMPRESSION_MASK = 0x07
 LOG_APPEND_TIME = 0x08
@@ -46,12 +48,10 @@ SMALLEST_RECORD = 7  # bytes: one for each of its fields
 MOST_COMPRESSED = 1_000_000  # records of a compressed batch: a few kB can be as many as one likes
 MAX_UNPACKED = 128 << 20  # bytes that one batch may unpack to, unless its reader says otherwise
 
-_LENGTH_AT = 8  # of the length field
-_BEHIND_LENGTH = 12
+_LENGTH_AT = 8
 _EPOCH_AT = 12
 _MAGIC_AT = 16
 _CRC_AT = 17
-_ATTRIBUTES_AT = 21
 _MAX_TIMESTAMP_AT = 35
 
 _HEADER = struct.Struct('>qiibIhiqqqhii')
@@ -96,7 +96,7 @@ class Header(NamedTuple):
     @property
     def size(self) -> int:
         """Bytes of the whole batch."""
-        return self.length + _BEHIND_LENGTH
+        return self.length + BEHIND_LENGTH
 
     @property
     def last_offset(self) -> int:
@@ -126,9 +126,9 @@ def spans(data: Buffer, position: int = 0) -> list[Span]:
     unpack = _SPAN.unpack_from
     while end - position >= HEADER_SIZE:
         base, length, attributes, delta = unpack(data, position)
-        if length < HEADER_SIZE - _BEHIND_LENGTH:
+        if length < HEADER_SIZE - BEHIND_LENGTH:
             raise CorruptBatch(f'a batch of length {length} at {position}')
-        size = length + _BEHIND_LENGTH
+        size = length + BEHIND_LENGTH
         if size > end - position:
             break
         found.append(Span(base, base + delta, position, size, attributes))
@@ -146,7 +146,7 @@ def read_header(data: Buffer, position: int = 0) -> Header:
 def crc_fits(data: Buffer, position: int, size: int) -> bool:
     """Whether the CRC of the whole batch at `position`, of `size` bytes, is right."""
     stored: int = _UNSIGNED.unpack_from(data, position + _CRC_AT)[0]
-    view = memoryview(data)[position + _ATTRIBUTES_AT : position + size]
+    view = memoryview(data)[position + ATTRIBUTES_AT : position + size]
     return stored == _crc32c.crc32c(view)
 
 
@@ -166,12 +166,12 @@ def check(data: Buffer, max_bytes: int) -> list[Header]:
         if end - position < HEADER_SIZE or data[position + _MAGIC_AT] != MAGIC:
             raise _no_batch(data, position, end)
         header = Header._make(_HEADER.unpack_from(data, position))
-        size = header.length + _BEHIND_LENGTH
+        size = header.length + BEHIND_LENGTH
         if not HEADER_SIZE <= size <= end - position:
             raise CorruptBatch(f'a batch of {size} bytes in {end - position}')
         if size > max_bytes:
             raise BatchTooLarge(f'a batch of {size} bytes, at most {max_bytes} are allowed')
-        if header.crc != _crc32c.crc32c(memoryview(data)[position + _ATTRIBUTES_AT : position + size]):
+        if header.crc != _crc32c.crc32c(memoryview(data)[position + ATTRIBUTES_AT : position + size]):
             raise CorruptBatch('the CRC does not fit')
         if not _is_plain(header):
             _check_counts(header)
@@ -204,7 +204,7 @@ def _most_records(header: Header) -> int:
     """No more fit, or may be: offsets are given, and delivered, by what a batch says that it has."""
     if header.attributes & COMPRESSION_MASK:
         return MOST_COMPRESSED
-    return (header.length + _BEHIND_LENGTH - HEADER_SIZE) // SMALLEST_RECORD
+    return (header.length + BEHIND_LENGTH - HEADER_SIZE) // SMALLEST_RECORD
 
 
 def _check_counts(header: Header) -> None:
@@ -237,14 +237,14 @@ def place(data: bytearray | memoryview, position: int, base_offset: int, leader_
 def stamp(data: bytearray | memoryview, position: int, timestamp: int) -> None:
     """Give all records of the batch at `position` the time (ms) of the log (LogAppendTime), in place, CRC included."""
     (length,) = _INT.unpack_from(data, position + _LENGTH_AT)
-    (attributes,) = _SHORT.unpack_from(data, position + _ATTRIBUTES_AT)
-    _SHORT.pack_into(data, position + _ATTRIBUTES_AT, attributes | LOG_APPEND_TIME)
+    (attributes,) = _SHORT.unpack_from(data, position + ATTRIBUTES_AT)
+    _SHORT.pack_into(data, position + ATTRIBUTES_AT, attributes | LOG_APPEND_TIME)
     _LONG.pack_into(data, position + _MAX_TIMESTAMP_AT, timestamp)
-    _seal(data, position, length + _BEHIND_LENGTH)
+    _seal(data, position, length + BEHIND_LENGTH)
 
 
 def _seal(data: bytearray | memoryview, position: int, size: int) -> None:
-    with memoryview(data) as whole, whole[position + _ATTRIBUTES_AT : position + size] as covered:
+    with memoryview(data) as whole, whole[position + ATTRIBUTES_AT : position + size] as covered:
         crc = _crc32c.crc32c(covered)
     _UNSIGNED.pack_into(data, position + _CRC_AT, crc)
 
@@ -274,7 +274,7 @@ def build(
         attributes, count - 1, timestamp, latest, producer_id, producer_epoch, base_sequence, count
     )
     crc = _crc32c.crc32c(packed, _crc32c.crc32c(behind))
-    length = HEADER_SIZE - _BEHIND_LENGTH + len(packed)
+    length = HEADER_SIZE - BEHIND_LENGTH + len(packed)
     batch = bytearray(_UP_TO_CRC.pack(base_offset, length, leader_epoch, MAGIC, crc))
     batch += behind
     batch += packed
@@ -287,7 +287,7 @@ def build_one(value: bytes, timestamp: int) -> bytearray:
     body = b''.join((varint(len(value) + len(length) + 5), b'\0\0\0\1', length, value, b'\0'))
     behind = _FROM_ATTRIBUTES.pack(0, 0, timestamp, timestamp, -1, -1, -1, 1)
     crc = _crc32c.crc32c(body, _crc32c.crc32c(behind))
-    head = _UP_TO_CRC.pack(0, HEADER_SIZE - _BEHIND_LENGTH + len(body), -1, MAGIC, crc)
+    head = _UP_TO_CRC.pack(0, HEADER_SIZE - BEHIND_LENGTH + len(body), -1, MAGIC, crc)
     return bytearray(b''.join((head, behind, body)))
 
 

@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from acklog.wire import layout
 from acklog.wire.layout import Field, Structure
+from acklog.wire.primitives import EPOCH
 from acklog.wire.reader import CompactReader, Reader
 
 Read = Callable[[Reader], Any]
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @functools.cache
@@ -95,12 +94,12 @@ def _duration_i64(message: Reader) -> timedelta:
 
 
 def _datetime(message: Reader) -> datetime:
-    return _EPOCH + timedelta(milliseconds=message.int64())
+    return EPOCH + timedelta(milliseconds=message.int64())
 
 
 def _nullable_datetime(message: Reader) -> datetime | None:
     ms = message.int64()
-    return None if ms == -1 else _EPOCH + timedelta(milliseconds=ms)
+    return None if ms == -1 else EPOCH + timedelta(milliseconds=ms)
 
 
 _READERS: dict[str, Read] = {

@@ -7,20 +7,17 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from acklog.wire import layout
 from acklog.wire.layout import REQUEST, RESPONSE, Field, Structure
-from acklog.wire.primitives import Buffer
+from acklog.wire.primitives import EPOCH, MILLISECOND, Buffer
 from acklog.wire.writer import CompactWriter, Writer
 
 Fields = Mapping[str, Any]
 Write = Callable[[Writer, Any], None]
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MILLISECOND = timedelta(milliseconds=1)
 
 
 @functools.cache
@@ -91,18 +88,18 @@ def _put_uuid(message: Writer, value: UUID | bytes | None) -> None:
 
 
 def _put_duration_i32(message: Writer, value: int | timedelta) -> None:
-    message.int32(value // _MILLISECOND if isinstance(value, timedelta) else value)
+    message.int32(value // MILLISECOND if isinstance(value, timedelta) else value)
 
 
 def _put_duration_i64(message: Writer, value: int | timedelta) -> None:
-    message.int64(value // _MILLISECOND if isinstance(value, timedelta) else value)
+    message.int64(value // MILLISECOND if isinstance(value, timedelta) else value)
 
 
 def _put_datetime(message: Writer, value: int | datetime | None) -> None:
     if value is None:
         message.int64(-1)
     else:
-        message.int64((value - _EPOCH) // _MILLISECOND if isinstance(value, datetime) else value)
+        message.int64((value - EPOCH) // MILLISECOND if isinstance(value, datetime) else value)
 
 
 _WRITERS: dict[str, Write] = {
