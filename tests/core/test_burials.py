@@ -53,7 +53,7 @@ def agree(ours: Burials, theirs: dict[int, Death]) -> None:
 
 
 def test_deaths_one_by_one_are_small() -> None:
-    """Below 50 bytes each, and looked up without looking at all of them."""
+    """Below 30 bytes each."""
     burials = Burials()
     count = 100_000
     for offset in range(count):

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from acklog.core.timeline import SLACK, Timeline
+from acklog.core.timeline import Timeline
 
 
 def test_the_earliest_comes_first_whatever_left_before() -> None:
@@ -30,7 +30,7 @@ def test_leftovers_do_not_pile_up_behind_an_early_one() -> None:
     for instant in range(1, 100_000):
         timeline.set(instant, instant)
         timeline.drop(instant)
-    assert len(timeline._heap) <= 2 * len(timeline.at) + SLACK + 1
+    assert (len(timeline.at), len(timeline._heap) < 100) == (1, True)
 
 
 def test_shifted() -> None:

@@ -68,7 +68,7 @@ def test_what_is_kept_is_bounded() -> None:
     pool = BufferPool()
     for frame in [memoryview(bytearray(SIZE)) for _ in range(KEPT + 3)]:
         pool.give_back(frame)
-    assert len([buffer for buffer in iter(pool.take, None)]) == KEPT
+    assert len(list(iter(pool.take, None))) == KEPT
 
 
 @pytest.mark.parametrize('buffer', [bytes(SIZE), bytearray(SIZE - 1), bytearray(SIZE + 1), bytearray(0)])
