@@ -1,7 +1,9 @@
 """ShareAcknowledge, versions 1 and 2 (API key 79, KIP-932), both ways.
 
-1   all of it, flexible
-2   is_renew in the request, the lock's duration in the answer (KIP-1222)
+    1   all of it, flexible
+    2   is_renew in the request, the lock's duration in the answer (KIP-1222)
+
+Its topics with acknowledgements look like those of ShareFetch.
 """
 
 from __future__ import annotations
@@ -9,20 +11,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from acklog.wire.acknowledgements import read_acknowledgements, write_acknowledgements
 from acklog.wire.primitives import Buffer
 from acklog.wire.reader import CompactReader, refusing_nonsense
-from acklog.wire.share_fetch import NodeEndpoint, Partition, Topic, read_endpoints, write_endpoints
+from acklog.wire.share_fetch import NodeEndpoint, read_endpoints, read_topics, write_endpoints, write_topics
+from acklog.wire.share_fetch import Partition as Partition
+from acklog.wire.share_fetch import Topic as Topic
 from acklog.wire.writer import CompactWriter
 
 API_KEY = 79
 
-_MIN_TOPIC = 18
-_MIN_PARTITION = 6
+_MIN_ANSWERED_TOPIC = 18  # bytes, at least
 _MIN_ANSWERED_PARTITION = 17
-
-__all__ = ['API_KEY', 'CODEC', 'NodeEndpoint', 'Partition', 'PartitionResponse', 'Request', 'Response', 'Topic']
-__all__ += ['TopicResponse', 'decode_request', 'decode_response', 'encode_request', 'encode_response']
 
 
 class Request(NamedTuple):
@@ -66,15 +65,7 @@ def decode_request(version: int, body: Buffer) -> Request:
     group_id, member_id = message.nullable_string(), message.nullable_string()
     session_epoch = message.int32()
     is_renew = version >= 2 and message.boolean()
-    topics = []
-    for _ in range(message.array(_MIN_TOPIC)):
-        topic_id = message.uuid()
-        partitions = []
-        for _ in range(message.array(_MIN_PARTITION)):
-            partitions.append(Partition(message.int32(), read_acknowledgements(message)))
-            message.tags()
-        message.tags()
-        topics.append(Topic(topic_id, partitions))
+    topics = read_topics(message)
     message.tags()
     return Request(group_id, member_id, session_epoch, is_renew, topics)
 
@@ -87,15 +78,7 @@ def encode_request(version: int, request: Request) -> list[Buffer]:
     message.int32(request.session_epoch)
     if version >= 2:
         message.boolean(request.is_renew)
-    message.array(len(request.topics))
-    for topic in request.topics:
-        message.uuid(topic.topic_id)
-        message.array(len(topic.partitions))
-        for partition in topic.partitions:
-            message.int32(partition.index)
-            write_acknowledgements(message, partition.acknowledgements)
-            message.tags()
-        message.tags()
+    write_topics(message, request.topics)
     message.tags()
     return message.buffers()
 
@@ -133,7 +116,7 @@ def decode_response(version: int, body: Buffer) -> Response:
     throttle_ms, error_code, error_message = message.int32(), message.int16(), message.nullable_string()
     lock_timeout_ms = message.int32() if version >= 2 else 0
     topics = []
-    for _ in range(message.array(_MIN_TOPIC)):
+    for _ in range(message.array(_MIN_ANSWERED_TOPIC)):
         topic_id = message.uuid()
         partitions = [_read_partition(message) for _ in range(message.array(_MIN_ANSWERED_PARTITION))]
         message.tags()

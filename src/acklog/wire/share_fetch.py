@@ -17,11 +17,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from acklog.errors import ProtocolError
-from acklog.wire.acknowledgements import (
-    Acknowledgement,
-    read_acknowledgements,
-    write_acknowledgements,
-)
+from acklog.wire.acknowledgements import Acknowledgement, read_acknowledgements, write_acknowledgements
 from acklog.wire.primitives import Buffer
 from acklog.wire.reader import CompactReader, Reader, refusing_nonsense
 from acklog.wire.writer import CompactWriter, Writer
@@ -133,7 +129,7 @@ def decode_request(version: int, body: Buffer) -> Request:
     acquire_mode, is_renew = BATCH_OPTIMIZED, False
     if version >= 2:
         acquire_mode, is_renew = message.int8(), message.boolean()
-    topics = [_read_topic(message) for _ in range(message.array(_MIN_TOPIC))]
+    topics = read_topics(message)
     forgotten = []
     for _ in range(message.array(_MIN_TOPIC)):
         forgotten.append(Forgotten(message.uuid(), message.int32s()))
@@ -174,15 +170,7 @@ def encode_request(version: int, request: Request) -> list[Buffer]:
     if version >= 2:
         message.int8(request.acquire_mode)
         message.boolean(request.is_renew)
-    message.array(len(request.topics))
-    for topic in request.topics:
-        message.uuid(topic.topic_id)
-        message.array(len(topic.partitions))
-        for partition in topic.partitions:
-            message.int32(partition.index)
-            write_acknowledgements(message, partition.acknowledgements)
-            message.tags()
-        message.tags()
+    write_topics(message, request.topics)
     message.array(len(request.forgotten))
     for topic_id, partitions in request.forgotten:
         message.uuid(topic_id)
@@ -233,14 +221,31 @@ def decode_response(version: int, body: Buffer) -> Response:
     return Response(error_code, error_message, lock_timeout_ms, topics, endpoints, throttle_ms)
 
 
-def _read_topic(message: Reader) -> Topic:
-    topic_id = message.uuid()
-    partitions = []
-    for _ in range(message.array(_MIN_PARTITION)):
-        partitions.append(Partition(message.int32(), read_acknowledgements(message)))
+def read_topics(message: Reader) -> list[Topic]:
+    """The array of topics that comes next in a request, with what became of records."""
+    topics = []
+    for _ in range(message.array(_MIN_TOPIC)):
+        topic_id = message.uuid()
+        partitions = []
+        for _ in range(message.array(_MIN_PARTITION)):
+            partitions.append(Partition(message.int32(), read_acknowledgements(message)))
+            message.tags()
         message.tags()
-    message.tags()
-    return Topic(topic_id, partitions)
+        topics.append(Topic(topic_id, partitions))
+    return topics
+
+
+def write_topics(message: Writer, topics: Sequence[Topic]) -> None:
+    """The array of topics of a request."""
+    message.array(len(topics))
+    for topic in topics:
+        message.uuid(topic.topic_id)
+        message.array(len(topic.partitions))
+        for partition in topic.partitions:
+            message.int32(partition.index)
+            write_acknowledgements(message, partition.acknowledgements)
+            message.tags()
+        message.tags()
 
 
 def _write_partition(message: CompactWriter, partition: PartitionResponse) -> None:
