@@ -11,8 +11,9 @@ from tests.server.raw import Raw
 from tests.server.traffic import SHARE_FETCH, acquired, batch, create, publish, share_fetch
 from tests.server.wall import Wall
 
-from acklog.server.clock import Clock, LoopTimer, MovableClock
+from acklog.server.clock import Clock, MovableClock
 from acklog.server.server import Server
+from acklog.server.timer import LoopTimer
 from acklog.wire.acknowledgements import RELEASE
 
 TimerOf = Callable[[Clock], LoopTimer]

@@ -21,12 +21,13 @@ from acklog.log.directory import DataDirectory
 from acklog.log.files import Files
 from acklog.server import sockets
 from acklog.server.addresses import advertised, parse_address
-from acklog.server.clock import CUT_MS, Clock, LoopTimer
+from acklog.server.clock import CUT_MS, Clock
 from acklog.server.dispatch import Dispatch
 from acklog.server.file_limit import Shares, raise_limit, shares
 from acklog.server.http import address as http_address
 from acklog.server.http.listener import HttpLimits, HttpListener
 from acklog.server.listener import Limits, Listener
+from acklog.server.timer import LoopTimer
 
 logger = logging.getLogger('acklog.server')
 
