@@ -43,7 +43,10 @@ class Pauses:
         """Remembered when it returns. Raises LogError; then it is not paused."""
         pause = Pause(reason, self._broker.clock())
         await self._broker.catalog.record(NOTE, str(group.id), pause._asdict())
-        self._set(group, pause)
+        if self._broker.group_by_id(group.id) is group:
+            self._set(group, pause)
+        else:  # deleted meanwhile
+            await self._broker.catalog.record(NOTE, str(group.id), None)
 
     def pause_now(self, group: Group, reason: str) -> None:
         """Paused at once; one that cannot be remembered ends with the server."""
