@@ -127,6 +127,24 @@ async def test_a_deleted_group_leaves_nothing(world: World) -> None:
     assert world.broker.deliveries.journal.bases == {}
 
 
+@pytest.mark.parametrize('stopped', [False, True])
+async def test_an_end_that_could_not_be_written_is_said_again(world: World, stopped: bool) -> None:
+    """By itself after a second, and at a stop: it has happened, though whoever asked for it was told of the error."""
+    topic = await begun(world, 1)
+    assert await world.take('a', 0, (topic, 0), count=1) == [0]
+    world.directory.trouble.on_demand[JOURNAL] = [Failed]
+    with pytest.raises(Failed):
+        await world.broker.deliveries.delete_partition(world.catalog.groups['g'], topic, 0)
+    await settled()
+    if stopped:
+        await world.stop_and_start()
+    else:
+        world.pass_time(1000)
+        await settled()
+        await world.restart()
+    assert len(world.broker.deliveries) == 0
+
+
 async def _group_goes(world: World, topic: bytes) -> None:
     await world.broker.deliveries.delete_group(world.catalog.groups['g'])
 

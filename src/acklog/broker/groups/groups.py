@@ -73,8 +73,10 @@ class Groups:
         if self._broker.catalog.groups.get(name) is None:  # not made again meanwhile
             self.members.group_deleted(name)
             self._sessions.group_deleted(name)
-        await self._broker.deliveries.delete_group(group)
-        await self._broker.pauses.forget(group)
+        try:
+            await self._broker.deliveries.delete_group(group)
+        finally:
+            await self._broker.pauses.forget(group)
 
     def topics_changed(self) -> None:
         """Topics were created or deleted, or have more partitions: members learn it with their next heartbeat."""

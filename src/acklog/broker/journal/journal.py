@@ -5,9 +5,9 @@ Strategy: `record` collects the events of one turn of the loop; they go out as o
 outcome is unknown) means that memory is ahead of the journal: all share partitions of that turn and of the one
 collected meanwhile are reported to `on_lost`, which drops them and folds them anew.
 
-A step of the clock happens to all share partitions, lost ones too, and cannot be taken back: if the turn that says so
-is lost, the next one says it first (`steps`), which comes by itself after a second. See `format` for the bytes,
-`shortening` for how it stays short, and `replay` for the way back.
+Two things cannot be taken back: a step of the clock, which happens to all share partitions, lost ones too (`steps`),
+and that a share partition has ended. If the turn that says so is lost, the next one says it first, which comes by
+itself after a second. See `format` for the bytes, `shortening` for how it stays short, `replay` for the way back.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger('acklog.journal')
 
-STEPS_AGAIN_MS = 1000  # after they got lost, if nothing else is written
+AGAIN_MS = 1000  # after it got lost, if nothing else is written
 
 
 class Journal:
@@ -56,7 +56,7 @@ class Journal:
         self._turn: Promise[LogError | None] | None = None
         self._writing: Promise[LogError | None] | None = None
         self._begins = 0  # where the batch being written will be
-        self._steps_again = False  # the timer was asked
+        self._again_asked = False  # the timer was asked
 
     def configure(self, *, sync_every: bool, sync_ms: int) -> None:
         """From now on sync before each answer, or so long after a write (acklog.state.sync)."""
@@ -171,20 +171,20 @@ class Journal:
         turn.set_result(failure)  # last: who waits goes on within this call
 
     def _lose(self, keys: set[ShareKey], failure: LogError) -> None:
-        """Nothing of this turn counts, nor what was built on it meanwhile."""
+        """Nothing of this turn counts, nor what was built on it meanwhile, but for what cannot be taken back."""
         keys |= self._keys
-        self._entries = self.steps.to_tell()
-        self._keys, self._ended = set(), set()
-        if self._entries and not self._steps_again:
-            self._steps_again = True
-            self._timer.at(self._clock() + STEPS_AGAIN_MS, self._say_steps)
+        self._entries = [*self.steps.to_tell(), *(entry(key, Kind.TOMBSTONE) for key in self._ended)]
+        self._keys = self._ended.copy()
+        if self._entries and not self._again_asked:
+            self._again_asked = True
+            self._timer.at(self._clock() + AGAIN_MS, self._say_again)
         lost, self._turn = self._turn, None
         self.on_lost(keys)
         if lost is not None:
             lost.set_result(failure)
 
-    def _say_steps(self) -> None:
-        self._steps_again = False
+    def _say_again(self) -> None:
+        self._again_asked = False
         if self._entries:
             self._take_turn()
 
@@ -210,7 +210,7 @@ class Journal:
 
     async def close(self) -> None:
         """Write what is recorded, then close the log."""
-        self._say_steps()
+        self._say_again()
         try:
             await self.written()
         finally:
