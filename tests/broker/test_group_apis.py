@@ -118,6 +118,25 @@ async def test_where_a_group_begins() -> None:
     assert await describe(world, 'new') == {'a-0': (1, 4)}
 
 
+async def test_a_partition_that_is_named_again_is_moved_once_to_the_last_offset() -> None:
+    world, topic = await populated()
+    await world.publish(topic, 5)
+    journal = world.broker.deliveries.journal.log
+    asked = [('a', 0, 1), ('a', 1, 0), ('a', 0, 9), ('b', 0, 0)] * 100 + [('a', 0, 3)]
+    before = journal.end
+    topics = [
+        {'topic_name': name, 'partitions': [{'partition_index': index, 'start_offset': offset}] * 3}
+        for name, index, offset in asked
+    ]
+    answer = await world.call(ALTER, {'group_id': 'h', 'topics': topics})
+    assert [
+        (each['topic_name'], [(p['partition_index'], p['error_code']) for p in each['partitions']])
+        for each in answer['responses']
+    ] == [('a', [(0, 0), (1, 0)]), ('b', [(0, UNKNOWN_TOPIC)])]
+    assert journal.end - before <= 4  # at most a beginning and a seek for each of the two
+    assert await describe(world, 'h') == {'a-0': (3, 2), 'a-1': (0, 0)}
+
+
 async def test_below_the_logs_start_means_its_start() -> None:
     world, topic = await populated()
     await world.publish(topic, 5)

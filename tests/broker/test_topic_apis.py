@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.broker.admin_world import World, topic
+from tests.broker.admin_world import BROKER, World, topic
 
 from acklog.log.memory import MemoryDirectory, Trouble
 from acklog.log.seam import LogConfig
@@ -378,3 +378,16 @@ async def test_created_and_deleted_at_the_same_time() -> None:
         await delete(world, 'a')
         assert world.broker.partitions == {}
         assert [name for name in world.directory.names() if not name.startswith('__')] == []
+
+
+async def test_no_more_partitions_than_10000_are_created_by_one_request(world: World) -> None:
+    """Asked for in any way; the message says how many."""
+    many = [topic(f'many-{index}', 2500) for index in range(5)]
+    for validate_only in (True, False):
+        answers = await world.create(*many, validate_only=validate_only)
+        codes = [(code, '10000' in (words or '')) for code, words in answers.values()]
+        assert codes == [(0, False)] * 4 + [(Code.POLICY_VIOLATION, True)]
+    assert await world.alter(BROKER, '', ('num.partitions', '2500')) == (0, None)
+    asked = [{'name': f'more-{index}'} for index in range(5)]
+    answer = await world.call('metadata', 12, topics=asked, allow_auto_topic_creation=True)
+    assert [each['error_code'] for each in answer['topics']] == [0] * 4 + [Code.POLICY_VIOLATION]

@@ -107,7 +107,8 @@ class StrangeWriter(CompactWriter):
 def encode_strangely(api_key: int, version: int, direction: str, fields: dict[str, Any]) -> bytes:
     """A message whose structures all have unknown tagged fields."""
     message = StrangeWriter()
-    structure_writer(layout.of_message(api_key, version, direction))(message, fields)
+    for _ in structure_writer(layout.of_message(api_key, version, direction))(message, fields):
+        pass
     return bytes(message.out)
 
 

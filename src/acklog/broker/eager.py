@@ -15,6 +15,8 @@ from typing import Any, Generic, TypeVar
 
 T = TypeVar('T')
 
+AT_A_TIME = 50  # small pieces of work, of 10 to 300 us each, before others have their turn
+
 
 class Eager(Generic[T]):
     """One coroutine under way. `done(result, error)` is called once, perhaps before `__init__` returns."""
@@ -50,6 +52,20 @@ class Eager(Generic[T]):
 def turn() -> Generator[None, None, None]:
     """Let the loop do what else there is: for work that would hold it up. Does under a task as well."""
     yield
+
+
+class Pace:
+    """For who has many small things to do: `keep` comes before each, and lets others have their turn now and then."""
+
+    __slots__ = ('_done',)
+
+    def __init__(self) -> None:
+        self._done = 0
+
+    async def keep(self) -> None:
+        self._done += 1
+        if self._done % AT_A_TIME == 0:
+            await turn()
 
 
 async def concurrently(coroutines: Sequence[Coroutine[Any, Any, T]]) -> list[T | BaseException]:

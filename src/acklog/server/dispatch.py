@@ -48,9 +48,9 @@ class Dispatch:
             if response is None:
                 return None
             return response_frame(key, version, correlation_id, codec.encode(version, response))
-        request = cold.decode_request(key, version, header.body)
+        request = await cold.read_request(key, version, header.body)
         del frame, header
         response = await api.handle(self._broker, caller, version, request)
         if response is None:
             return None
-        return response_frame(key, version, correlation_id, [cold.encode_response(key, version, response)])
+        return response_frame(key, version, correlation_id, [await cold.write_response(key, version, response)])

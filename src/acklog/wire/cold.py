@@ -8,6 +8,10 @@ message class (`acklog.wire.structure_reader`, `structure_writer`). kio's own re
 that it does not know and bounds nothing, and its writer wants every field. Here unknown tagged fields are passed over
 everywhere, nothing is allocated that the bytes do not pay for, and what a dict leaves out has Kafka's default.
 
+A message of 100,000 elements takes a second. So what the server reads and writes is awaited, and pauses after each
+stretch of it: others have their turn. Nothing else happens there. An array that is written may be anything that has a
+length and can be gone through, so its elements need not be made before their turn comes.
+
 Read values are kio's: times are timedelta (durations) and datetime, ids UUID or None for the id of zeros; error codes
 are int. Written values may be that or plain: times int ms, ids 16 bytes, error codes anything that is an int; None is
 written as the empty value where the field cannot be null. A field that this version does not have is left out, if any
@@ -16,8 +20,10 @@ other version of the API has it; a name that none has is a mistake of ours and r
 
 from __future__ import annotations
 
+import types
+from collections.abc import Generator
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from acklog.errors import ProtocolError
 from acklog.wire import layout
@@ -31,25 +37,39 @@ from acklog.wire.writer import writer
 MAX_REQUEST_ELEMENTS = 100_000  # ten times the partitions that one process is made for
 MAX_RESPONSE_ELEMENTS = 2_000_000  # a cluster's metadata may be larger than anything we serve
 
+T = TypeVar('T')
+
 
 def decode_request(api_key: int, version: int, body: Buffer) -> Any:
     """kio's entity of a request. Raises ProtocolError for what is none, LookupError where kio has no such version."""
-    return _decode(layout.of_message(api_key, version, REQUEST), body, MAX_REQUEST_ELEMENTS)
+    return _at_once(_decode(layout.of_message(api_key, version, REQUEST), body, MAX_REQUEST_ELEMENTS))
+
+
+@types.coroutine
+def read_request(api_key: int, version: int, body: Buffer) -> Generator[None, None, Any]:
+    """As `decode_request`, with turns for others."""
+    return (yield from _decode(layout.of_message(api_key, version, REQUEST), body, MAX_REQUEST_ELEMENTS))
 
 
 def decode_response(api_key: int, version: int, body: Buffer) -> Any:
     """kio's entity of an answer. Raises ProtocolError for what is none, LookupError where kio has no such version."""
-    return _decode(layout.of_message(api_key, version, RESPONSE), body, MAX_RESPONSE_ELEMENTS)
+    return _at_once(_decode(layout.of_message(api_key, version, RESPONSE), body, MAX_RESPONSE_ELEMENTS))
 
 
 def encode_request(api_key: int, version: int, fields: Fields) -> bytes:
     """The bytes of a request. Raises LookupError where kio has no such version."""
-    return _encode(layout.of_message(api_key, version, REQUEST), fields)
+    return _at_once(_encode(layout.of_message(api_key, version, REQUEST), fields))
 
 
 def encode_response(api_key: int, version: int, fields: Fields) -> bytes:
     """The bytes of an answer. Raises LookupError where kio has no such version."""
-    return _encode(layout.of_message(api_key, version, RESPONSE), fields)
+    return _at_once(_encode(layout.of_message(api_key, version, RESPONSE), fields))
+
+
+@types.coroutine
+def write_response(api_key: int, version: int, fields: Fields) -> Generator[None, None, bytes]:
+    """As `encode_response`, with turns for others."""
+    return (yield from _encode(layout.of_message(api_key, version, RESPONSE), fields))
 
 
 def as_dict(entity: Any) -> dict[str, Any]:
@@ -75,16 +95,32 @@ def _plain(value: Any, structure: Structure | None) -> Any:
     return value
 
 
-@refusing_nonsense
-def _decode(structure: Structure, body: Buffer, elements: int) -> Any:
+def _decode(structure: Structure, body: Buffer, elements: int) -> Generator[None, None, Any]:
     message = reader(body, flexible=structure.flexible, elements=elements)
-    try:
-        return structure_reader(structure)(message)
-    except OverflowError as error:
-        raise ProtocolError(f'a time that is out of range: {error}') from None
+    reading = structure_reader(structure)(message)
+    while True:
+        try:
+            _read_on(reading)
+        except StopIteration as stop:
+            return stop.value
+        except OverflowError as error:
+            raise ProtocolError(f'a time that is out of range: {error}') from None
+        yield
 
 
-def _encode(structure: Structure, fields: Fields) -> bytes:
+_read_on = refusing_nonsense(next)
+
+
+def _encode(structure: Structure, fields: Fields) -> Generator[None, None, bytes]:
     message = writer(flexible=structure.flexible)
-    structure_writer(structure)(message, fields)
+    yield from structure_writer(structure)(message, fields)
     return bytes(message.out)
+
+
+def _at_once(generator: Generator[None, None, T]) -> T:
+    while True:
+        try:
+            next(generator)
+        except StopIteration as stop:
+            result: T = stop.value
+            return result

@@ -14,6 +14,8 @@ MILLISECOND = timedelta(milliseconds=1)
 
 Buffer = bytes | bytearray | memoryview
 
+STRETCH = 4096  # bytes of a message that are read or written at a time, where it may be long: some milliseconds
+
 
 def put_uvarint(out: bytearray, value: int) -> None:
     """Append an unsigned varint (0 or more)."""

@@ -27,7 +27,7 @@ from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
 from acklog.errors import ProtocolError
-from acklog.wire.primitives import Buffer
+from acklog.wire.primitives import STRETCH, Buffer
 
 MAX_ELEMENTS = 250_000  # in all arrays of a message together: 10,000 partitions, each with several arrays
 
@@ -58,15 +58,16 @@ def refusing_nonsense(decode: Callable[P, T]) -> Callable[P, T]:
 
 class Reader:
     """Reads a message from its beginning. `position` is the next byte to be read, `end` the first one behind;
-    `elements` is how many array elements and tagged fields it may still have.
+    `elements` is how many array elements and tagged fields it may still have; `pause` is for who reads in stretches.
 
     This one reads the legacy types (versions that are not flexible); `tags` finds nothing there.
     """
 
-    __slots__ = ('data', 'elements', 'end', 'position')
+    __slots__ = ('data', 'elements', 'end', 'pause', 'position')
 
     def __init__(self, data: Buffer, elements: int = MAX_ELEMENTS) -> None:
         self.elements = elements
+        self.pause = STRETCH
         self.data = data if type(data) is memoryview else memoryview(data)
         self.position = 0
         self.end = len(data)

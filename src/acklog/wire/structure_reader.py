@@ -1,64 +1,81 @@
 """Readers of structures, made from their layout: one closure per class of kio's and per field that needs one.
 
-What they read is kio's entity; see `acklog.wire.cold` for its values.
+What they read is kio's entity; see `acklog.wire.cold` for its values. What has arrays may be long: its reader is a
+generator that pauses after each stretch of the message and returns what it read.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from acklog.wire import layout
 from acklog.wire.layout import Field, Structure
-from acklog.wire.primitives import EPOCH
+from acklog.wire.primitives import EPOCH, STRETCH
 from acklog.wire.reader import CompactReader, Reader
 
 Read = Callable[[Reader], Any]
+Reading = Generator[None, None, Any]
+
+
+def structure_reader(structure: Structure) -> Callable[[Reader], Reading]:
+    """What reads this structure from a message: raises what `refusing_nonsense` turns into ProtocolError."""
+    read, long = _structure_reader(structure)
+    if long:
+        return read
+
+    def read_short(message: Reader) -> Reading:
+        yield from ()
+        return read(message)
+
+    return read_short
 
 
 @functools.cache
-def structure_reader(structure: Structure) -> Read:
-    """What reads this structure from a message: raises what `refusing_nonsense` turns into ProtocolError."""
+def _structure_reader(structure: Structure) -> tuple[Read, bool]:
+    """What reads it, and whether that is long: a generator."""
     entity = structure.entity
-    names = [field.name for field in structure.fields]
-    readers = [_field_reader(field, structure.flexible) for field in structure.fields]
-    pairs = list(zip(names, readers, strict=True))
-    tagged = {field.tag: (field.name, _field_reader(field, structure.flexible)) for field in structure.tagged}
+    fields = [(field.name, *_field_reader(field, structure.flexible)) for field in structure.fields]
+    tagged = {field.tag: (field.name, *_field_reader(field, structure.flexible)) for field in structure.tagged}
     absent = {field.name: field.absent for field in structure.tagged}
 
-    def read_plain(message: Reader) -> Any:
-        values = {name: read(message) for name, read in pairs}
+    def read_short(message: Reader) -> Any:
+        values = {name: read(message) for name, read, _ in fields}
         message.tags()
         return entity(**values)
 
-    def read_with_tags(message: Reader) -> Any:
-        values = {name: read(message) for name, read in pairs}
+    def read_long(message: Reader) -> Reading:
+        values = {}
+        for name, read, long in fields:
+            values[name] = (yield from read(message)) if long else read(message)
         values.update(absent)
         for tag, contents in message.tagged().items():
             if tag in tagged:
-                name, read = tagged[tag]
+                name, read, long = tagged[tag]
                 inner = CompactReader(contents, message.elements)
-                values[name] = read(inner)
+                values[name] = (yield from read(inner)) if long else read(inner)
                 message.elements = inner.elements
         return entity(**values)
 
-    return read_with_tags if structure.tagged else read_plain
+    long = bool(tagged) or any(long for _, _, long in fields)
+    return (read_long if long else read_short), long
 
 
-def _field_reader(field: Field, flexible: bool) -> Read:
+def _field_reader(field: Field, flexible: bool) -> tuple[Read, bool]:
     kinds = CompactReader if flexible else Reader
+    read: Read
     if field.structure is not None:
-        read = structure_reader(field.structure)
+        read, long = _structure_reader(field.structure)
     else:
-        read = _value_reader(field.kind, field.nullable and not field.is_array, kinds)
+        read, long = _value_reader(field.kind, field.nullable and not field.is_array, kinds), False
     if field.is_array:
-        return _array_reader(read, field)
+        return _array_reader(read, long, field), True
     if field.structure is not None and field.nullable:
-        return _nullable_structure_reader(read)
-    return read
+        return _nullable_structure_reader(read, long), True
+    return read, long
 
 
 def _value_reader(kind: str, nullable: bool, kinds: type[Reader]) -> Read:
@@ -121,21 +138,29 @@ _READERS: dict[str, Read] = {
 }
 
 
-def _array_reader(read: Read, field: Field) -> Read:
+def _array_reader(read: Read, long: bool, field: Field) -> Read:
     minimum = layout.minimum(field._replace(is_array=False, nullable=False))
+    nullable = field.nullable
 
-    def read_array(message: Reader) -> tuple[Any, ...]:
-        return tuple([read(message) for _ in range(message.array(minimum))])
+    def read_array(message: Reader) -> Reading:
+        count = message.nullable_array(minimum) if nullable else message.array(minimum)
+        if count is None:
+            return None
+        elements = []
+        for _ in range(count):
+            elements.append((yield from read(message)) if long else read(message))
+            if message.position > message.pause:
+                message.pause = message.position + STRETCH
+                yield
+        return tuple(elements)
 
-    def read_nullable_array(message: Reader) -> tuple[Any, ...] | None:
-        count = message.nullable_array(minimum)
-        return None if count is None else tuple([read(message) for _ in range(count)])
-
-    return read_nullable_array if field.nullable else read_array
+    return read_array
 
 
-def _nullable_structure_reader(read: Read) -> Read:
-    def read_nullable(message: Reader) -> Any:
-        return None if message.int8() < 0 else read(message)
+def _nullable_structure_reader(read: Read, long: bool) -> Read:
+    def read_nullable(message: Reader) -> Reading:
+        if message.int8() < 0:
+            return None
+        return (yield from read(message)) if long else read(message)
 
     return read_nullable

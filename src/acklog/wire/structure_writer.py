@@ -1,70 +1,104 @@
 """Writers of structures, made from their layout: one closure per class of kio's and per field that needs one.
 
-What they write is a dict of kio's field names; see `acklog.wire.cold` for its values.
+What they write is a dict of kio's field names; see `acklog.wire.cold` for its values. What has arrays may be long: its
+writer is a generator that pauses after each stretch of the message.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from acklog.wire import layout
 from acklog.wire.layout import REQUEST, RESPONSE, Field, Structure
-from acklog.wire.primitives import EPOCH, MILLISECOND, Buffer
+from acklog.wire.primitives import EPOCH, MILLISECOND, STRETCH, Buffer
 from acklog.wire.writer import CompactWriter, Writer
 
 Fields = Mapping[str, Any]
-Write = Callable[[Writer, Any], None]
+Write = Callable[[Writer, Any], Any]
+Writing = Generator[None, None, None]
+
+
+def structure_writer(structure: Structure) -> Callable[[Writer, Fields | None], Writing]:
+    """What writes a dict as this structure. Raises TypeError for a name that no version has."""
+    write, long = _structure_writer(structure)
+    if long:
+        return write
+
+    def write_short(message: Writer, values: Fields | None) -> Writing:
+        yield from ()
+        write(message, values)
+
+    return write_short
 
 
 @functools.cache
-def structure_writer(structure: Structure) -> Write:
-    """What writes a dict as this structure. Raises TypeError for a name that no version has."""
-    writers = [(field.name, _field_writer(field, structure.flexible), field.default) for field in structure.fields]
-    tagged = [(field, _field_writer(field, structure.flexible)) for field in structure.tagged]
+def _structure_writer(structure: Structure) -> tuple[Write, bool]:
+    """What writes it, and whether that is long: a generator."""
+    fields = [(field.name, *_field_writer(field, structure.flexible), field.default) for field in structure.fields]
+    tagged = [(field, *_field_writer(field, structure.flexible)) for field in structure.tagged]
     names = structure.names
 
-    def write(message: Writer, values: Fields | None) -> None:
+    def write_short(message: Writer, values: Fields | None) -> None:
         given: Fields = values or {}
         if not given.keys() <= names:
             _check_names(structure, given)
         get = given.get
-        for name, put, default in writers:
+        for name, put, _, default in fields:
             put(message, get(name, default))
+        message.tags()
+
+    def write_long(message: Writer, values: Fields | None) -> Writing:
+        given: Fields = values or {}
+        if not given.keys() <= names:
+            _check_names(structure, given)
+        get = given.get
+        for name, put, long, default in fields:
+            if long:
+                yield from put(message, get(name, default))
+            else:
+                put(message, get(name, default))
         if tagged:
-            message.tagged(_tagged(tagged, given, type(message)))
+            message.tagged((yield from _tagged(tagged, given, type(message))))
         else:
             message.tags()
 
-    return write
+    long = bool(tagged) or any(long for _, _, long, _ in fields)
+    return (write_long if long else write_short), long
 
 
-def _tagged(tagged: list[tuple[Field, Write]], given: Fields, kind: type[Writer]) -> list[tuple[int, Buffer]]:
+def _tagged(
+    tagged: list[tuple[Field, Write, bool]], given: Fields, kind: type[Writer]
+) -> Generator[None, None, list[tuple[int, Buffer]]]:
     """The tagged fields that have another value than their default, each written by a writer of this kind."""
     found: list[tuple[int, Buffer]] = []
-    for field, put in tagged:
+    for field, put, long in tagged:
         value = given.get(field.name)
         if value is None or value == field.default or (field.is_array and not value):
             continue
         contents = kind()
-        put(contents, value)
+        if long:
+            yield from put(contents, value)
+        else:
+            put(contents, value)
         found.append((field.tag or 0, contents.out))
     return found
 
 
-def _field_writer(field: Field, flexible: bool) -> Write:
+def _field_writer(field: Field, flexible: bool) -> tuple[Write, bool]:
+    write: Write
     if field.structure is not None:
-        write = structure_writer(field.structure)
+        write, long = _structure_writer(field.structure)
     else:
-        write = _value_writer(field.kind, field.nullable and not field.is_array, flexible)
+        write, long = _value_writer(field.kind, field.nullable and not field.is_array, flexible), False
     if field.is_array:
-        return _array_writer(write, field.nullable)
+        return _array_writer(write, long, field.nullable), True
     if field.structure is not None and field.nullable:
-        return _nullable_structure_writer(write)
-    return write
+        return _nullable_structure_writer(write, long), True
+    return write, long
 
 
 def _value_writer(kind: str, nullable: bool, flexible: bool) -> Write:
@@ -121,24 +155,33 @@ _WRITERS: dict[str, Write] = {
 }
 
 
-def _array_writer(write: Write, nullable: bool) -> Write:
-    def write_array(message: Writer, values: Sequence[Any] | None) -> None:
+def _array_writer(write: Write, long: bool, nullable: bool) -> Write:
+    def write_array(message: Writer, values: Collection[Any] | None) -> Writing:
         if values is None:
             message.array(-1 if nullable else 0)
             return
         message.array(len(values))
         for value in values:
-            write(message, value)
+            if long:
+                yield from write(message, value)
+            else:
+                write(message, value)
+            if len(message.out) > message.pause:
+                message.pause = len(message.out) + STRETCH
+                yield
 
     return write_array
 
 
-def _nullable_structure_writer(write: Write) -> Write:
-    def write_nullable(message: Writer, value: Fields | None) -> None:
+def _nullable_structure_writer(write: Write, long: bool) -> Write:
+    def write_nullable(message: Writer, value: Fields | None) -> Writing:
         if value is None:
             message.int8(-1)
+            return
+        message.int8(1)
+        if long:
+            yield from write(message, value)
         else:
-            message.int8(1)
             write(message, value)
 
     return write_nullable

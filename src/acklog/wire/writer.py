@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Sequence
 
-from acklog.wire.primitives import Buffer, put_uvarint
+from acklog.wire.primitives import STRETCH, Buffer, put_uvarint
 
 _BYTE = struct.Struct('>b')
 _SHORT = struct.Struct('>h')
@@ -20,15 +20,17 @@ _DOUBLE = struct.Struct('>d')
 
 
 class Writer:
-    """Collects a message: small fields in one bytearray, large bytes by reference between its pieces.
+    """Collects a message: small fields in one bytearray, large bytes by reference between its pieces. Who writes in
+    stretches pauses when there are more than `pause` bytes.
 
     This one writes the legacy types. A value that does not fit its type raises struct.error or TypeError: our bug.
     """
 
-    __slots__ = ('done', 'out')
+    __slots__ = ('done', 'out', 'pause')
 
     def __init__(self) -> None:
         self.out = bytearray()
+        self.pause = STRETCH
         self.done: list[Buffer] = []
 
     def int8(self, value: int) -> None:

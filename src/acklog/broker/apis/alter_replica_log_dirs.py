@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from acklog.broker.api import Api, Caller, Refused
 from acklog.broker.apis.named_partition import named_partition
+from acklog.broker.eager import Pace
 from acklog.wire.error_code import ErrorCode
 
 if TYPE_CHECKING:
@@ -14,10 +15,13 @@ if TYPE_CHECKING:
 
 async def handle(broker: Broker, caller: Caller, version: int, request: Any) -> dict[str, Any]:
     results: dict[str, dict[int, dict[str, Any]]] = {}
+    pace = Pace()
     for directory in request.dirs:
         for topic in directory.topics:
+            await pace.keep()
             answers = results.setdefault(topic.name, {})
             for index in topic.partitions:
+                await pace.keep()
                 code = _outcome(broker, caller, directory.path, topic.name, index)
                 answers[index] = {'partition_index': index, 'error_code': code}
     return {

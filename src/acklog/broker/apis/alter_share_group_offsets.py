@@ -3,6 +3,7 @@
 - A group with members is refused (NON_EMPTY_GROUP); one that does not exist is made.
 - An offset below the log's start means its start, as after retention. One above its end is refused with
   OFFSET_OUT_OF_RANGE: records that come in between would pass the group by unseen.
+- A partition that is named more than once is moved once, to the last offset, and answered once.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from acklog.broker.answers import answer_to
 from acklog.broker.api import Api, Caller, Refused
+from acklog.broker.eager import Pace
 from acklog.broker.refusals import check_group_name, no_partition, no_topic, past_end
 from acklog.errors import AcklogError
 from acklog.wire.error_code import ErrorCode
@@ -29,27 +31,37 @@ async def handle(broker: Broker, caller: Caller, version: int, request: Any) -> 
     except AcklogError as error:
         code, message = answer_to(error)
         return {'error_code': code, 'error_message': message, 'responses': []}
-    return {'error_code': 0, 'responses': [await _topic(broker, caller, group, topic) for topic in request.topics]}
+    wanted: dict[str, dict[int, int]] = {}
+    pace = Pace()
+    for entry in request.topics:
+        offsets = wanted.setdefault(entry.topic_name, {})
+        for partition in entry.partitions:
+            await pace.keep()
+            offsets[partition.partition_index] = partition.start_offset
+    return {
+        'error_code': 0,
+        'responses': [await _topic(broker, caller, group, name, offsets, pace) for name, offsets in wanted.items()],
+    }
 
 
-async def _topic(broker: Broker, caller: Caller, group: Group, asked: Any) -> dict[str, Any]:
-    topic = broker.catalog.topics.get(asked.topic_name)
+async def _topic(
+    broker: Broker, caller: Caller, group: Group, name: str, offsets: dict[int, int], pace: Pace
+) -> dict[str, Any]:
+    await pace.keep()
+    topic = broker.catalog.topics.get(name)
     partitions = []
-    for partition in asked.partitions:
+    for index, offset in offsets.items():
+        await pace.keep()
         code, message = ErrorCode.NONE, None
         try:
-            broker.authorize(caller, 'READ', 'TOPIC', asked.topic_name)
+            broker.authorize(caller, 'READ', 'TOPIC', name)
             if topic is None:
-                raise no_topic(asked.topic_name)
-            await _seek(broker, group, topic, partition.partition_index, partition.start_offset)
+                raise no_topic(name)
+            await _seek(broker, group, topic, index, offset)
         except AcklogError as error:
             code, message = answer_to(error)
-        partitions.append({'partition_index': partition.partition_index, 'error_code': code, 'error_message': message})
-    return {
-        'topic_name': asked.topic_name,
-        'topic_id': None if topic is None else topic.id,
-        'partitions': partitions,
-    }
+        partitions.append({'partition_index': index, 'error_code': code, 'error_message': message})
+    return {'topic_name': name, 'topic_id': None if topic is None else topic.id, 'partitions': partitions}
 
 
 async def _seek(broker: Broker, group: Group, topic: Topic, index: int, offset: int) -> None:

@@ -15,6 +15,7 @@ from acklog.broker.apis.assignments import check_brokers
 from acklog.broker.apis.create_topics import MOST_AT_ONCE
 from acklog.broker.catalog.catalog import Topic
 from acklog.broker.catalog.topics import add_partitions
+from acklog.broker.eager import Pace
 from acklog.broker.refusals import no_topic, not_more_partitions
 from acklog.errors import LogError
 from acklog.wire.error_code import ErrorCode
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
 async def handle(broker: Broker, caller: Caller, version: int, request: Any) -> dict[str, Any]:
     times = Counter(entry.name for entry in request.topics)
     answers: dict[str, dict[str, Any]] = {}
+    pace = Pace()
     for entry in request.topics:
+        await pace.keep()
         answer: dict[str, Any] = {'name': entry.name, 'error_code': ErrorCode.NONE, 'error_message': None}
         try:
             if times[entry.name] > 1:

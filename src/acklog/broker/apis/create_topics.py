@@ -1,7 +1,8 @@
 """CreateTopics (19), v2-v7: topics with a number of partitions, or assigned by hand to the one node there is.
 
-Each topic is judged by itself; those that are right are created with one write. `validate_only` judges only. From v5 on
-the answer carries id, numbers and configs (KIP-525). The timeout is not looked at: the answer comes when it is done.
+Each topic is judged by itself; those that are right are created, many with one write. `validate_only` judges only.
+From v5 on the answer carries id, numbers and configs (KIP-525). The timeout is not looked at: the answer comes when it
+is done.
 """
 
 from __future__ import annotations
@@ -18,63 +19,61 @@ from acklog.broker.catalog.catalog import NewTopic, Topic, new_id
 from acklog.broker.catalog.config_changes import refused_config
 from acklog.broker.catalog.topics import create_topics
 from acklog.broker.configs import TOPIC
-from acklog.broker.eager import turn
+from acklog.broker.eager import Pace
+from acklog.broker.lazily import Lazily
 from acklog.broker.refusals import check_new_topic_name, topic_exists
-from acklog.errors import ConfigError, LogError
+from acklog.errors import ConfigError
 from acklog.wire.error_code import ErrorCode
 
 if TYPE_CHECKING:
     from acklog.broker.broker import Broker
 
 MOST_AT_ONCE = 10_000  # partitions in one request, as Kafka
-AT_A_TIME = 100  # topics that are told of before others have their turn
+TOO_MANY = f'Excessively large number of partitions per request: {MOST_AT_ONCE} are allowed.'
 
 
 async def handle(broker: Broker, caller: Caller, version: int, request: Any) -> dict[str, Any]:
-    times = Counter(entry.name for entry in request.topics)
-    answers: dict[str, dict[str, Any]] = {}
-    accepted: list[NewTopic] = []
-    room = MOST_AT_ONCE
+    accepted, refused = await _judged(broker, caller, request)
+    created: dict[str, Topic] = {}
+    if accepted and not request.validate_only:
+        for name, outcome in zip(accepted, await create_topics(broker, list(accepted.values())), strict=True):
+            if isinstance(outcome, Topic):
+                created[name] = outcome
+            else:
+                refused[name] = answer_to(outcome)
+
+    def answer(name: str) -> dict[str, Any]:
+        if name in refused:
+            return _refused(name, refused[name])
+        return _created(broker, caller, accepted[name], created.get(name))
+
+    return {'topics': Lazily(answer, dict.fromkeys([entry.name for entry in request.topics]))}
+
+
+async def _judged(
+    broker: Broker, caller: Caller, request: Any
+) -> tuple[dict[str, NewTopic], dict[str, tuple[ErrorCode, str]]]:
+    """The topics that are right, and what is wrong with the others."""
+    accepted: dict[str, NewTopic] = {}
+    refused: dict[str, tuple[ErrorCode, str]] = {}
+    times = Counter([entry.name for entry in request.topics])
+    room, pace = MOST_AT_ONCE, Pace()
     for entry in request.topics:
+        await pace.keep()
         try:
             if times[entry.name] > 1:
                 raise Refused(ErrorCode.INVALID_REQUEST, 'Duplicate topic name.')
             topic = _judge(broker, caller, entry)
             if topic.partitions > room:
-                raise Refused(
-                    ErrorCode.POLICY_VIOLATION,
-                    f'Excessively large number of partitions per request: {MOST_AT_ONCE} are allowed.',
-                )
+                raise Refused(ErrorCode.POLICY_VIOLATION, TOO_MANY)
+            if request.validate_only:
+                broker.catalog.check_room(topic.partitions)
             room -= topic.partitions
         except Refused as error:
-            answers[entry.name] = _refused(entry.name, answer_to(error))
+            refused[entry.name] = answer_to(error)
         else:
-            accepted.append(topic)
-    for topic, outcome in zip(accepted, await _create(broker, accepted, only=request.validate_only), strict=True):
-        if isinstance(outcome, Exception):
-            answers[topic.name] = _refused(topic.name, answer_to(outcome))
-        else:
-            answers[topic.name] = _created(broker, caller, topic, outcome)
-            if len(answers) % AT_A_TIME == 0:
-                await turn()
-    return {'topics': [answers[name] for name in times]}
-
-
-async def _create(broker: Broker, topics: list[NewTopic], *, only: bool) -> list[Topic | Refused | LogError | None]:
-    if only:
-        return [_would_fit(broker, topic) for topic in topics]
-    try:
-        return list(await create_topics(broker, topics)) if topics else []
-    except LogError as error:
-        return [error for _ in topics]
-
-
-def _would_fit(broker: Broker, topic: NewTopic) -> Refused | None:
-    try:
-        broker.catalog.check_room(topic.partitions)
-    except Refused as refused:
-        return refused
-    return None
+            accepted[entry.name] = topic
+    return accepted, refused
 
 
 def _judge(broker: Broker, caller: Caller, entry: Any) -> NewTopic:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from acklog.broker.answers import answer_to
 from acklog.broker.api import Api, Caller
+from acklog.broker.eager import Pace
 from acklog.errors import AcklogError
 from acklog.wire.error_code import ErrorCode
 
@@ -18,8 +19,11 @@ if TYPE_CHECKING:
 
 
 async def handle(broker: Broker, caller: Caller, version: int, request: Any) -> dict[str, Any]:
-    names = dict.fromkeys(request.groups_names)
-    return {'results': [{'group_id': name, 'error_code': await _delete(broker, caller, name)} for name in names]}
+    results, pace = [], Pace()
+    for name in dict.fromkeys(request.groups_names):
+        await pace.keep()
+        results.append({'group_id': name, 'error_code': await _delete(broker, caller, name)})
+    return {'results': results}
 
 
 async def _delete(broker: Broker, caller: Caller, name: str) -> int:

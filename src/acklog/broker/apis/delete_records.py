@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from acklog.broker.answers import answer_to
 from acklog.broker.api import Api, Caller, Refused
+from acklog.broker.eager import Pace
 from acklog.broker.refusals import no_partition, no_topic, past_end
 from acklog.errors import LogError
 from acklog.wire.error_code import ErrorCode
@@ -18,10 +19,13 @@ if TYPE_CHECKING:
 
 
 async def handle(broker: Broker, caller: Caller, version: int, request: Any) -> dict[str, Any]:
-    topics = []
+    topics, pace = [], Pace()
     for entry in request.topics:
         wanted = {partition.partition_index: partition.offset for partition in entry.partitions}
-        answers = [await _answer(broker, caller, entry.name, index, offset) for index, offset in wanted.items()]
+        answers = []
+        for index, offset in wanted.items():
+            await pace.keep()
+            answers.append(await _answer(broker, caller, entry.name, index, offset))
         topics.append({'name': entry.name, 'partitions': answers})
     return {'topics': topics}
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from acklog.broker.answers import answer_to
 from acklog.broker.api import Api, Caller, Refused
+from acklog.broker.eager import Pace
 from acklog.broker.refusals import check_group_name, no_topic
 from acklog.errors import AcklogError
 
@@ -25,8 +26,11 @@ async def handle(broker: Broker, caller: Caller, version: int, request: Any) -> 
         group = broker.groups.empty(request.group_id)
     except Refused as refused:
         return {'error_code': refused.code, 'error_message': refused.message, 'responses': []}
-    names = dict.fromkeys(topic.topic_name for topic in request.topics)
-    return {'error_code': 0, 'responses': [await _topic(broker, caller, group, name) for name in names]}
+    responses, pace = [], Pace()
+    for name in dict.fromkeys(topic.topic_name for topic in request.topics):
+        await pace.keep()
+        responses.append(await _topic(broker, caller, group, name))
+    return {'error_code': 0, 'responses': responses}
 
 
 async def _topic(broker: Broker, caller: Caller, group: Group, name: str) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from acklog.broker.answers import answer_to
 from acklog.broker.api import Api, Caller, Refused
 from acklog.broker.catalog.catalog import Topic
 from acklog.broker.catalog.topics import delete_topic
+from acklog.broker.eager import Pace
 from acklog.broker.refusals import no_topic, no_topic_id
 from acklog.errors import LogError
 from acklog.wire.error_code import ErrorCode
@@ -29,9 +30,14 @@ async def handle(broker: Broker, caller: Caller, version: int, request: Any) -> 
         keys = [(entry.name, entry.topic_id) for entry in request.topics]
     else:
         keys = [(name, None) for name in request.topic_names]
-    named = Counter(topic.name for key in set(keys) if (topic := _find(broker, key)) is not None)
-    answers = []
-    for key, times in Counter(keys).items():
+    answers, pace = [], Pace()
+    times_asked, named = Counter(keys), Counter[str]()
+    for key in times_asked:
+        await pace.keep()
+        if (topic := _find(broker, key)) is not None:
+            named[topic.name] += 1
+    for key, times in times_asked.items():
+        await pace.keep()
         answer = {'name': key[0], 'topic_id': key[1], 'error_code': ErrorCode.NONE, 'error_message': None}
         try:
             if times > 1:

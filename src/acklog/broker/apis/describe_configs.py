@@ -20,7 +20,7 @@ from acklog.broker.apis.config_answers import (
 )
 from acklog.broker.catalog.config_changes import check_node
 from acklog.broker.configs import BROKER, CLUSTER, GROUP, TOPIC, Source, Synonym
-from acklog.broker.eager import turn
+from acklog.broker.lazily import Lazily
 from acklog.broker.refusals import check_group_name, check_topic_name, no_topic
 from acklog.wire.error_code import ErrorCode
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from acklog.broker.broker import Broker
 
 MOST_AT_ONCE = 20_000  # resources: as many as there can be topics, by default
-AT_A_TIME = 100  # resources that are described before others have their turn
 
 
 async def handle(broker: Broker, caller: Caller, version: int, request: Any) -> dict[str, Any]:
@@ -36,9 +35,10 @@ async def handle(broker: Broker, caller: Caller, version: int, request: Any) -> 
         'synonyms': request.include_synonyms,
         'documentation': getattr(request, 'include_documentation', False),
     }
-    results = []
     asked = dict.fromkeys((one.resource_type, one.resource_name, one.configuration_keys) for one in request.resources)
-    for number, (kind, name, keys) in enumerate(asked, 1):
+
+    def describe(numbered: tuple[int, tuple[int, str, Any]]) -> dict[str, Any]:
+        number, (kind, name, keys) = numbered
         answer = {
             'resource_type': kind,
             'resource_name': name,
@@ -52,10 +52,9 @@ async def handle(broker: Broker, caller: Caller, version: int, request: Any) -> 
             answer['configs'] = _entries(broker, caller, kind, name, keys, words)
         except Refused as error:
             answer['error_code'], answer['error_message'] = answer_to(error)
-        results.append(answer)
-        if number % AT_A_TIME == 0:
-            await turn()
-    return {'results': results}
+        return answer
+
+    return {'results': Lazily(describe, list(enumerate(asked, 1)))}
 
 
 def _entries(

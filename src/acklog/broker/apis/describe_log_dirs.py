@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from acklog.broker.answers import answer_to
 from acklog.broker.api import Api, Caller, Refused
+from acklog.broker.eager import Pace
 from acklog.wire.error_code import ErrorCode
 
 if TYPE_CHECKING:
@@ -22,7 +23,9 @@ async def handle(broker: Broker, caller: Caller, version: int, request: Any) -> 
     except Refused as error:
         return {'error_code': answer_to(error)[0], 'results': []}
     topics: dict[str, list[dict[str, Any]]] = {}
+    pace = Pace()
     for name, index in dict.fromkeys(_asked(broker, request.topics)):
+        await pace.keep()
         topic = broker.catalog.topics.get(name)
         partition = None if topic is None else broker.partition(topic.id_bytes, index)
         if partition is not None:

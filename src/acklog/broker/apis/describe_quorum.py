@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from acklog.broker.answers import answer_to
 from acklog.broker.api import Api, Caller, Refused
+from acklog.broker.lazily import Lazily
 from acklog.wire.error_code import ErrorCode
 
 if TYPE_CHECKING:
@@ -25,19 +26,20 @@ async def handle(broker: Broker, caller: Caller, version: int, request: Any) -> 
         code, message = answer_to(error)
         return {'error_code': code, 'error_message': message}
     node = broker.node
-    topics = [
-        {
-            'topic_name': topic.topic_name,
-            'partitions': [_partition(broker, topic.topic_name, entry.partition_index) for entry in topic.partitions],
-        }
+
+    def describe(topic: Any) -> dict[str, Any]:
+        name, indexes = topic.topic_name, [entry.partition_index for entry in topic.partitions]
+        return {'topic_name': name, 'partitions': Lazily(lambda index: _partition(broker, name, index), indexes)}
+
+    here = any(
+        topic.topic_name == METADATA and any(entry.partition_index == 0 for entry in topic.partitions)
         for topic in request.topics
-    ]
-    here = any(partition['error_code'] == ErrorCode.NONE for topic in topics for partition in topic['partitions'])
+    )
     listeners = [{'name': 'PLAINTEXT', 'host': node.host, 'port': node.port}]
     return {
         'error_code': ErrorCode.NONE,
         'error_message': '',
-        'topics': topics,
+        'topics': Lazily(describe, request.topics),
         'nodes': [{'node_id': node.id, 'listeners': listeners}] if here else [],
     }
 

@@ -6,10 +6,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from acklog.broker.api import Api, Caller, Refused
+from acklog.broker.apis.described_topics import may
+from acklog.broker.lazily import Lazily
 from acklog.wire.error_code import ErrorCode
 
 if TYPE_CHECKING:
@@ -22,7 +24,7 @@ NONE = -1
 
 async def handle(broker: Broker, caller: Caller, version: int, request: Any) -> dict[str, Any]:
     asked = {(group.group_id, group.topics): group for group in request.groups}  # all of a group is much: it comes once
-    return {'groups': [_group(broker, caller, group) for group in asked.values()]}
+    return {'groups': Lazily(lambda group: _group(broker, caller, group), asked.values())}
 
 
 def _group(broker: Broker, caller: Caller, asked: Any) -> dict[str, Any]:
@@ -33,33 +35,36 @@ def _group(broker: Broker, caller: Caller, asked: Any) -> dict[str, Any]:
         return {
             'group_id': asked.group_id, 'topics': [], 'error_code': refused.code, 'error_message': refused.message,
         }  # fmt: skip
+    topics: list[dict[str, Any]] | Lazily[Any, dict[str, Any]]
     if asked.topics is None:
         topics = _begun(broker, caller, group)
     else:
-        topics = [_named(broker, caller, group, topic.topic_name, topic.partitions) for topic in asked.topics]
+        topics = Lazily(lambda topic: _named(broker, caller, group, topic.topic_name, topic.partitions), asked.topics)
     return {'group_id': asked.group_id, 'topics': topics, 'error_code': 0}
 
 
 def _begun(broker: Broker, caller: Caller, group: Group) -> list[dict[str, Any]]:
-    indexes: dict[str, list[int]] = {}
+    indexes: dict[bytes, list[int]] = {}
     for delivery in broker.deliveries.of_group(group.id):
-        topic = broker.catalog.topics_by_id.get(delivery.topic_id)
-        if topic is not None:
-            indexes.setdefault(topic.name, []).append(delivery.index)
-    answers = [_named(broker, caller, group, name, sorted(indexes[name])) for name in sorted(indexes)]
-    return [answer for answer in answers if answer['partitions'][0]['error_code'] == 0]  # those one may see
+        indexes.setdefault(delivery.key.topic, []).append(delivery.key.partition)
+    names = {topic.name: key for key in indexes if (topic := broker.catalog.topics_by_id.get(key)) is not None}
+    return [
+        _named(broker, caller, group, name, sorted(indexes[names[name]]))
+        for name in sorted(names)
+        if may(broker, caller, 'DESCRIBE', 'TOPIC', name)
+    ]
 
 
-def _named(broker: Broker, caller: Caller, group: Group, name: str, indexes: Iterable[int]) -> dict[str, Any]:
+def _named(broker: Broker, caller: Caller, group: Group, name: str, indexes: Collection[int]) -> dict[str, Any]:
     topic = broker.catalog.topics.get(name)
     try:
         broker.authorize(caller, 'DESCRIBE', 'TOPIC', name)
     except Refused as refused:
         error = {'start_offset': NONE, 'error_code': refused.code, 'error_message': refused.message}
-        return {'topic_name': name, 'partitions': [{'partition_index': index, **error} for index in indexes]}
+        return {'topic_name': name, 'partitions': Lazily(lambda index: {'partition_index': index, **error}, indexes)}
     if topic is None:
-        return {'topic_name': name, 'partitions': [_partition(index, None) for index in indexes]}
-    partitions = [_partition(index, broker.deliveries.find(group, topic.id_bytes, index)) for index in indexes]
+        return {'topic_name': name, 'partitions': Lazily(lambda index: _partition(index, None), indexes)}
+    partitions = Lazily(lambda index: _partition(index, broker.deliveries.find(group, topic.id_bytes, index)), indexes)
     return {'topic_name': name, 'topic_id': topic.id, 'partitions': partitions}
 
 

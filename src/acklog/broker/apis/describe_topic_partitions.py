@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from acklog.broker.api import Api, Caller, Refused
 from acklog.broker.apis.described_topics import authorized_operations, may, partitions
 from acklog.broker.catalog.catalog import Topic
+from acklog.broker.eager import Pace
 from acklog.broker.refusals import check_topic_name
 from acklog.wire.error_code import ErrorCode
 
@@ -23,7 +24,9 @@ async def handle(broker: Broker, caller: Caller, version: int, request: Any) -> 
     room = max(1, min(request.response_partition_limit, broker.settings.integer('max.request.partition.size.limit')))
     wrong: list[dict[str, Any]] = []
     answers: list[dict[str, Any]] = []
+    pace = Pace()
     for name in names:
+        await pace.keep()
         found = _find(broker, caller, name)
         if isinstance(found, ErrorCode):
             if asked:  # else it is one that the caller may not see
@@ -60,13 +63,12 @@ def _nothing(name: str, code: ErrorCode) -> dict[str, Any]:
 
 
 def _describe(broker: Broker, caller: Caller, topic: Topic, first: int, count: int) -> dict[str, Any]:
-    no_elr = {'eligible_leader_replicas': (), 'last_known_elr': ()}
     return {
         'error_code': ErrorCode.NONE,
         'name': topic.name,
         'topic_id': topic.id,
         'is_internal': False,
-        'partitions': [partition | no_elr for partition in partitions(broker, topic, first, count)],
+        'partitions': partitions(broker, topic, first, count, eligible_leader_replicas=(), last_known_elr=()),
         'topic_authorized_operations': _operations(broker, caller, topic.name),
     }
 

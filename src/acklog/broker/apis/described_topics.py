@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from acklog.broker.api import Caller, Refused
+from acklog.broker.lazily import Lazily
 from acklog.wire.error_code import ErrorCode
 
 if TYPE_CHECKING:
@@ -56,22 +57,26 @@ def authorized_operations(broker: Broker, caller: Caller, kind: str, name: str) 
     )
 
 
-def partitions(broker: Broker, topic: Topic, first: int = 0, count: int | None = None) -> list[dict[str, Any]]:
-    """The partitions from `first` on. One whose log is not open (yet) has no leader; clients then ask again."""
+def partitions(
+    broker: Broker, topic: Topic, first: int = 0, count: int | None = None, **more: Any
+) -> Lazily[int, dict[str, Any]]:
+    """The partitions from `first` on, with `more` about each.
+
+    One whose log is not open (yet) has no leader; clients then ask again."""
     node = broker.node.id
     last = topic.partitions if count is None else min(first + count, topic.partitions)
-    found = []
-    for index in range(first, last):
+
+    def describe(index: int) -> dict[str, Any]:
         partition = broker.partition(topic.id_bytes, index)
-        found.append(
-            {
-                'error_code': ErrorCode.LEADER_NOT_AVAILABLE if partition is None else ErrorCode.NONE,
-                'partition_index': index,
-                'leader_id': -1 if partition is None else node,
-                'leader_epoch': -1 if partition is None else partition.log.epoch,
-                'replica_nodes': (node,),
-                'isr_nodes': (node,),
-                'offline_replicas': () if partition is not None else (node,),
-            }
-        )
-    return found
+        return {
+            'error_code': ErrorCode.LEADER_NOT_AVAILABLE if partition is None else ErrorCode.NONE,
+            'partition_index': index,
+            'leader_id': -1 if partition is None else node,
+            'leader_epoch': -1 if partition is None else partition.log.epoch,
+            'replica_nodes': (node,),
+            'isr_nodes': (node,),
+            'offline_replicas': () if partition is not None else (node,),
+            **more,
+        }
+
+    return Lazily(describe, range(first, last))

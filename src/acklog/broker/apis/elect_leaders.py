@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from acklog.broker.answers import answer_to
 from acklog.broker.api import Api, Caller, Refused
 from acklog.broker.apis.named_partition import named_partition
+from acklog.broker.lazily import Lazily
 from acklog.wire.error_code import ErrorCode
 
 if TYPE_CHECKING:
@@ -24,18 +25,21 @@ async def handle(broker: Broker, caller: Caller, version: int, request: Any) -> 
     if topics is None:
         found = [{'topic': name, 'partition_result': []} for name in sorted(broker.catalog.topics)]
         return {'error_code': ErrorCode.NONE, 'replica_election_results': found}
-    results = []
-    for entry in topics:
-        answers = []
-        for index in entry.partitions:
-            code, message = _outcome(broker, caller, kind, entry.topic, index)
-            answers.append({'partition_id': index, 'error_code': code, 'error_message': message})
-        results.append({'topic': entry.topic, 'partition_result': answers})
+
+    def elect(entry: Any) -> dict[str, Any]:
+        partitions = Lazily(lambda index: _answer(broker, caller, kind, entry.topic, index), entry.partitions)
+        return {'topic': entry.topic, 'partition_result': partitions}
+
     known = kind in (PREFERRED, UNCLEAN)
     return {
         'error_code': ErrorCode.NONE if known else ErrorCode.INVALID_REQUEST,
-        'replica_election_results': results,
+        'replica_election_results': Lazily(elect, topics),
     }
+
+
+def _answer(broker: Broker, caller: Caller, kind: int, name: str, index: int) -> dict[str, Any]:
+    code, message = _outcome(broker, caller, kind, name, index)
+    return {'partition_id': index, 'error_code': code, 'error_message': message}
 
 
 def _outcome(broker: Broker, caller: Caller, kind: int, name: str, index: int) -> tuple[ErrorCode, str]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from acklog.broker.answers import answer_to
 from acklog.broker.api import Api, Caller, Refused
+from acklog.broker.lazily import Lazily
 from acklog.wire.error_code import ErrorCode
 
 if TYPE_CHECKING:
@@ -23,10 +24,9 @@ GROUP, TRANSACTION, SHARE = 0, 1, 2
 async def handle(broker: Broker, caller: Caller, version: int, request: Any) -> dict[str, Any]:
     kind = getattr(request, 'key_type', GROUP)
     keys: Sequence[str] = request.coordinator_keys if version >= 4 else (request.key,)
-    answers = [_answer(broker, caller, kind, key, version) for key in keys]
     if version < 4:
-        return answers[0]
-    return {'coordinators': [{'key': key, **answer} for key, answer in zip(keys, answers, strict=True)]}
+        return _answer(broker, caller, kind, keys[0], version)
+    return {'coordinators': Lazily(lambda key: {'key': key, **_answer(broker, caller, kind, key, version)}, keys)}
 
 
 def _answer(broker: Broker, caller: Caller, kind: int, key: str, version: int) -> dict[str, Any]:

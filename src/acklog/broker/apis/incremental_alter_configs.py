@@ -14,6 +14,7 @@ from acklog.broker.apis.config_answers import BROKER_RESOURCE, GROUP_RESOURCE, T
 from acklog.broker.catalog.catalog import ConfigChange
 from acklog.broker.catalog.config_changes import change_broker, change_group, change_topic
 from acklog.broker.configs import BROKER, GROUP, TOPIC, Kind, Table, text_of
+from acklog.broker.eager import Pace
 from acklog.errors import LogError
 from acklog.wire.error_code import ErrorCode
 
@@ -38,8 +39,9 @@ async def alter(broker: Broker, caller: Caller, request: Any, change_of: Any) ->
     """The answers for all resources of a request; `change_of(entry)` is the change that one asks for, or raises
     Refused."""
     times = Counter((entry.resource_type, entry.resource_name) for entry in request.resources)
-    answers = []
+    answers, pace = [], Pace()
     for entry in request.resources:
+        await pace.keep()
         kind, name = entry.resource_type, entry.resource_name
         answer = {'resource_type': kind, 'resource_name': name, 'error_code': ErrorCode.NONE, 'error_message': None}
         try:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from acklog.broker.answers import answer_to
 from acklog.broker.api import Api, Caller, Refused
-from acklog.broker.eager import turn
+from acklog.broker.eager import Pace, turn
 from acklog.broker.refusals import no_partition, no_topic
 from acklog.errors import BatchError, LogError
 from acklog.wire.error_code import ErrorCode
@@ -43,11 +43,12 @@ class Found(NamedTuple):
 
 async def handle(broker: Broker, caller: Caller, version: int, request: Any) -> dict[str, Any]:
     committed = getattr(request, 'isolation_level', 0) == 1
-    topics = []
+    topics, pace = [], Pace()
     times = Counter((entry.name, wanted.partition_index) for entry in request.topics for wanted in entry.partitions)
     for entry in request.topics:
         answers = {}
         for wanted in entry.partitions:
+            await pace.keep()
             index = wanted.partition_index
             try:
                 if times[entry.name, index] > 1:

@@ -7,31 +7,35 @@ it (KIP-204), and is in the same answer. No list asks for all topics; in v0 an e
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from acklog.broker.answers import answer_to
 from acklog.broker.api import Api, Caller, Refused
+from acklog.broker.apis.create_topics import MOST_AT_ONCE, TOO_MANY
 from acklog.broker.apis.described_topics import NOT_ASKED, authorized_operations, may, partitions
 from acklog.broker.catalog.catalog import NewTopic, Topic
 from acklog.broker.catalog.topics import create_topics
+from acklog.broker.eager import Pace
+from acklog.broker.lazily import Lazily
 from acklog.broker.refusals import check_new_topic_name, check_topic_name
-from acklog.errors import LogError
 from acklog.wire.error_code import ErrorCode
 from acklog.wire.error_words import INTERNAL
 
 if TYPE_CHECKING:
     from acklog.broker.broker import Broker
 
-Answers = list[dict[str, Any]]
+Answers = Lazily[Any, dict[str, Any]]
 
 
 async def handle(broker: Broker, caller: Caller, version: int, request: Any) -> dict[str, Any]:
     operations = bool(getattr(request, 'include_topic_authorized_operations', False))
+    answers: Answers
     if request.topics is None or (version == 0 and not request.topics):
         wanted = [
             topic for topic in broker.catalog.topics.values() if may(broker, caller, 'DESCRIBE', 'TOPIC', topic.name)
         ]
-        answers = [_describe(broker, caller, topic, operations) for topic in wanted]
+        answers = Lazily(lambda topic: _describe(broker, caller, topic, operations), wanted)
     else:
         create = getattr(request, 'allow_auto_topic_creation', True)
         answers = await _asked_for(broker, caller, request.topics, operations=operations, create=create)
@@ -51,33 +55,43 @@ async def handle(broker: Broker, caller: Caller, version: int, request: Any) -> 
 
 async def _asked_for(broker: Broker, caller: Caller, asked: Any, *, operations: bool, create: bool) -> Answers:
     """Answers for topics asked for by name or id, each once."""
+    ids: dict[uuid.UUID, None] = {}
     names: dict[str, None] = {}
-    answers: Answers = []
-    for entry in {(entry.name or '', getattr(entry, 'topic_id', None)): entry for entry in asked}.values():
+    pace = Pace()
+    for entry in asked:
+        await pace.keep()
         topic_id = getattr(entry, 'topic_id', None)
         if topic_id is not None and entry.name is None:
-            answers.append(_by_id(broker, caller, topic_id, operations))
+            ids[topic_id] = None
         else:
             names[entry.name or ''] = None
-    refused = await _create_missing(broker, caller, list(names)) if create else {}
-    for name in names:
-        answers.append(_by_name(broker, caller, name, refused.get(name), operations))
-    return answers
+    refused = await _create_missing(broker, caller, names) if create else {}
+
+    def describe(key: str | uuid.UUID) -> dict[str, Any]:
+        if isinstance(key, uuid.UUID):
+            return _by_id(broker, caller, key, operations)
+        return _by_name(broker, caller, key, refused.get(key), operations)
+
+    return Lazily(describe, [*ids, *names])
 
 
-async def _create_missing(broker: Broker, caller: Caller, names: list[str]) -> dict[str, tuple[ErrorCode, str]]:
+async def _create_missing(broker: Broker, caller: Caller, names: Iterable[str]) -> dict[str, tuple[ErrorCode, str]]:
     """Create those that do not exist; (code, words) for each that cannot be created."""
     if not broker.settings.flag('auto.create.topics.enable'):
         return {}
     refused: dict[str, tuple[ErrorCode, str]] = {}
     missing: list[NewTopic] = []
     count = broker.settings.integer('num.partitions')
+    pace = Pace()
     for name in names:
+        await pace.keep()
         if name in broker.catalog.topics:
             continue
         try:
             check_new_topic_name(name)
             broker.authorize(caller, 'CREATE', 'TOPIC', name)
+            if (len(missing) + 1) * count > MOST_AT_ONCE:
+                raise Refused(ErrorCode.POLICY_VIOLATION, TOO_MANY)
         except Refused as error:
             refused[name] = answer_to(error)
         else:
@@ -88,15 +102,13 @@ async def _create_missing(broker: Broker, caller: Caller, names: list[str]) -> d
 
 
 async def _create(broker: Broker, missing: list[NewTopic]) -> dict[str, tuple[ErrorCode, str]]:
-    try:
-        created = await create_topics(broker, missing)
-    except LogError as error:
-        return {new.name: answer_to(error) for new in missing}
-    return {
-        new.name: answer_to(answer)
-        for new, answer in zip(missing, created, strict=True)
-        if isinstance(answer, Refused) and answer.code is not ErrorCode.TOPIC_ALREADY_EXISTS
-    }
+    refused: dict[str, tuple[ErrorCode, str]] = {}
+    for new, answer in zip(missing, await create_topics(broker, missing), strict=True):
+        if isinstance(answer, Exception):
+            code, message = answer_to(answer)
+            if code is not ErrorCode.TOPIC_ALREADY_EXISTS:
+                refused[new.name] = code, message
+    return refused
 
 
 def _by_id(broker: Broker, caller: Caller, topic_id: uuid.UUID, operations: bool) -> dict[str, Any]:

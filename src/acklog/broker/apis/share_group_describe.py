@@ -9,6 +9,7 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 from acklog.broker.api import Api, Caller, Refused
+from acklog.broker.lazily import Lazily
 from acklog.core.membership import Member
 
 if TYPE_CHECKING:
@@ -21,7 +22,8 @@ NOT_ASKED = -(1 << 31)
 
 async def handle(broker: Broker, caller: Caller, version: int, request: Any) -> dict[str, Any]:
     operations = OPERATIONS if request.include_authorized_operations else NOT_ASKED
-    return {'groups': [_group(broker, caller, name, operations) for name in dict.fromkeys(request.group_ids)]}
+    names = dict.fromkeys(request.group_ids)
+    return {'groups': Lazily(lambda name: _group(broker, caller, name, operations), names)}
 
 
 def _group(broker: Broker, caller: Caller, name: str, operations: int) -> dict[str, Any]:

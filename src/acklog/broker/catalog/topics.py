@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from acklog.broker.api import Refused
 from acklog.broker.catalog.catalog import NewTopic, Topic
 from acklog.broker.configs import log_config
-from acklog.broker.eager import concurrently
+from acklog.broker.eager import Pace, concurrently
 from acklog.broker.partition import Partition
 from acklog.errors import LogError
 from acklog.log.seam import LogConfig
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger('acklog.topics')
 
+IN_ONE_WRITE = 100  # topics that are created together: a few milliseconds
 AT_A_TIME = 32  # logs that are removed together: they share what the disk has to sync
 
 
@@ -36,19 +37,27 @@ async def open_partitions(broker: Broker) -> None:
         if name not in known and not name.startswith(INTERNAL):
             logger.info('removing the log %s: its topic was deleted', name)
             await (await broker.opener.open(name, LogConfig())).delete()
+    pace = Pace()
     for topic in topics:
-        await _open(broker, topic)
+        await _open(broker, topic, pace)
 
 
-async def create_topics(broker: Broker, topics: Sequence[NewTopic]) -> list[Topic | Refused]:
-    """Valid new topics, with one write to the catalog; each is a topic, ready for use, or why it was refused.
-
-    Raises LogError when the catalog cannot be written or a log cannot be opened.
-    """
-    created = await broker.catalog.create_topics(topics)
-    for topic in created:
-        if isinstance(topic, Topic):
-            await _open(broker, topic)
+async def create_topics(broker: Broker, topics: Sequence[NewTopic]) -> list[Topic | Refused | LogError]:
+    """Valid new topics, many with one write to the catalog; each is a topic, ready for use, or why it was refused, or
+    why the catalog could not be written, or a log not be opened."""
+    created: list[Topic | Refused | LogError] = []
+    pace = Pace()
+    for at in range(0, len(topics), IN_ONE_WRITE):
+        some = topics[at : at + IN_ONE_WRITE]
+        try:
+            found = await broker.catalog.create_topics(some)
+            for topic in found:
+                if isinstance(topic, Topic):
+                    await _open(broker, topic, pace)
+        except LogError as error:
+            created += [error] * len(some)
+        else:
+            created += found
     broker.groups.topics_changed()
     broker.dead_letters.try_again()
     return created
@@ -82,7 +91,7 @@ async def add_partitions(broker: Broker, topic: Topic, count: int) -> bool:
     before = topic.partitions
     if not await broker.catalog.add_partitions(topic, count):
         return False
-    await _open(broker, topic)
+    await _open(broker, topic, Pace())
     await broker.deliveries.topic_has_grown(topic, before)
     broker.groups.topics_changed()
     return True
@@ -99,13 +108,14 @@ def reconfigure(broker: Broker, topic: Topic) -> None:
     broker.dead_letters.try_again()
 
 
-async def _open(broker: Broker, topic: Topic) -> None:
+async def _open(broker: Broker, topic: Topic, pace: Pace) -> None:
     """Open the partitions of a topic that are not open yet."""
     async with topic.opening:
         for index in range(topic.partitions):
             key = (topic.id_bytes, index)
             if key in broker.partitions:
                 continue
+            await pace.keep()
             log = await broker.opener.open(topic.log_name(index), log_config(topic))
             if broker.catalog.topics_by_id.get(topic.id_bytes) is not topic:
                 await log.delete()  # the topic was deleted meanwhile

@@ -54,7 +54,7 @@ async def dead_letter_topic(broker: Broker, group: Group) -> Topic:
         raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message)
     new = NewTopic(name, broker.settings.integer('num.partitions'), {ENABLE: 'true'})
     [made] = await create_topics(broker, [new])
-    if isinstance(made, Refused):
+    if isinstance(made, Exception):
         raise made
     return made
 

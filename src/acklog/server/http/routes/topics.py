@@ -154,7 +154,7 @@ async def create_topic(call: Call, body: TopicToCreate) -> TopicSummary:
         broker.catalog.check_room(count)
         return TopicSummary(body.name, '', count, configs)
     [created] = await create_topics(broker, [NewTopic(body.name, count, configs)])
-    if isinstance(created, Refused):
+    if isinstance(created, Exception):
         raise created
     call.location = f'/v1/topics/{quote(created.name, safe="")}'
     return _summary(created)
