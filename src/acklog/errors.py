@@ -106,6 +106,10 @@ class UnsupportedFormat(BatchError):
     """Its message format is older than v2 (magic below 2)."""
 
 
+class TooManyBatches(BatchError):
+    """There are more of them than may come together."""
+
+
 class BatchTooLarge(BatchError):
     """It is larger than max.message.bytes."""
 

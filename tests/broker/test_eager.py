@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from acklog.broker.eager import Eager, concurrently
+from acklog.broker.eager import AT_A_TIME, Eager, Pace, concurrently
 
 
 def run(coroutine):
@@ -103,3 +103,56 @@ async def test_concurrently_returns_errors_in_their_places():
     assert isinstance(first, KeyError)
     assert second == 1
     assert await concurrently([]) == []
+
+
+async def test_concurrently_starts_very_many_with_turns_in_between():
+    started, turns = [], []
+
+    async def note(index):
+        started.append(index)
+
+    def turn():
+        turns.append(len(started))
+        if len(started) < 10 * AT_A_TIME:
+            asyncio.get_running_loop().call_soon(turn)
+
+    begun = []
+    turn()
+    await concurrently([note(index) for index in range(10 * AT_A_TIME)], lambda: begun.append(len(started)))
+    assert turns[:10] == [AT_A_TIME * number for number in range(10)]
+    assert started == list(range(10 * AT_A_TIME))
+    assert begun == [10 * AT_A_TIME]
+
+
+async def test_concurrently_that_is_cancelled_starts_no_more():
+    started, begun = [], []
+
+    async def note(index):
+        started.append(index)
+
+    task = asyncio.ensure_future(
+        concurrently([note(index) for index in range(10 * AT_A_TIME)], lambda: begun.append(True))
+    )
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert len(started) == AT_A_TIME
+    assert begun == [True]
+
+
+async def test_a_pace_gives_turns():
+    async def work():
+        pace = Pace()
+        for number in range(10 * AT_A_TIME):
+            await pace.keep()
+            done.append(number)
+
+    done = []
+    ended = run(work())
+    turns = 0
+    while not ended:
+        turns += 1
+        await asyncio.sleep(0)
+    assert turns == 10
+    assert done == list(range(10 * AT_A_TIME))

@@ -5,6 +5,7 @@ Each file in `apis/` defines one `API = Api(...)`; `apis/__init__.py` lists them
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
@@ -41,6 +42,7 @@ class Caller:
     closed: bool = False
     alone: bool = False  # nobody has asked for anything right before: nothing is gained by waiting for others
     on_close: dict[Callable[[], None], None] = field(default_factory=dict)  # called once, when the connection is gone
+    order: asyncio.Lock | None = None  # held by a publish of many partitions while it begins: the next begins after it
     room: Callable[[], int] = _boundless  # bytes that an answer may have now; 0: its client takes none of the earlier
 
 

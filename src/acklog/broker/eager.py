@@ -68,8 +68,12 @@ class Pace:
             await turn()
 
 
-async def concurrently(coroutines: Sequence[Coroutine[Any, Any, T]]) -> list[T | BaseException]:
-    """Start all, in order, and wait for all: the result or the error of each, in the same order."""
+async def concurrently(
+    coroutines: Sequence[Coroutine[Any, Any, T]], begun: Callable[[], None] | None = None
+) -> list[T | BaseException]:
+    """Start all, in order, with turns for others, and wait for all: the result or the error of each, in the same order.
+
+    `begun` is called when all have been started."""
     results: list[Any] = [None] * len(coroutines)
     left = len(coroutines)
     waiter: asyncio.Future[None] | None = None
@@ -84,8 +88,18 @@ async def concurrently(coroutines: Sequence[Coroutine[Any, Any, T]]) -> list[T |
 
         Eager(coroutines[index], done)
 
-    for index in range(len(coroutines)):
-        start(index)
+    started = 0
+    try:
+        for index in range(len(coroutines)):
+            if index and index % AT_A_TIME == 0:
+                await turn()
+            started += 1
+            start(index)
+    finally:
+        for never in coroutines[started:]:  # whoever waits for them was cancelled
+            never.close()
+        if begun is not None:
+            begun()
     if left:
         waiter = asyncio.get_running_loop().create_future()
         await waiter

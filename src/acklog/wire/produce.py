@@ -30,8 +30,11 @@ TOPIC_IDS = 13  # from this version on
 _MIN_TOPIC = 2  # bytes that a topic takes at least, so that a count of them can be refused
 _MIN_PARTITION = 5
 
+_MAX_ELEMENTS = 50_000  # more than twice the partitions that there may be by default, each with a topic around it
+
 _SETTINGS = struct.Struct('>hi')
 _INT = struct.Struct('>i')
+_PARTITION = struct.Struct('>ihqqqB')  # without record errors, up to the words
 _ONE = struct.Struct('>ihqqqBBBBiB')  # a partition, no record errors, no words, no tags twice, throttle time, no tags
 
 
@@ -86,7 +89,7 @@ def decode_request(version: int, body: Buffer) -> Request:
     """Raises ProtocolError."""
     if version >= FIRST_FLEXIBLE and (request := _decode_one(version, body)) is not None:
         return request
-    message = reader(body, flexible=version >= FIRST_FLEXIBLE)
+    message = reader(body, flexible=version >= FIRST_FLEXIBLE, elements=_MAX_ELEMENTS)
     transactional_id = message.nullable_string()
     acks, timeout_ms = message.int16(), message.int32()
     topics = []
@@ -222,6 +225,11 @@ def _write_topic(message: Writer, version: int, name: str, topic_id: bytes | Non
 
 
 def _write_partition(message: Writer, version: int, partition: PartitionResponse) -> None:
+    if version >= FIRST_FLEXIBLE:
+        message.out += _PARTITION.pack(*partition[:5], 1)
+        message.string(partition.error_message)
+        message.tags()
+        return
     message.int32(partition.index)
     message.int16(partition.error_code)
     message.int64(partition.base_offset)

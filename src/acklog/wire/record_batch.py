@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import crc32c as _crc32c
 
-from acklog.errors import BatchTooLarge, CorruptBatch, UnsupportedFormat
+from acklog.errors import BatchTooLarge, CorruptBatch, TooManyBatches, UnsupportedFormat
 from acklog.wire import compression as _compression
 from acklog.wire.primitives import Buffer
 from acklog.wire.records import NewRecord as NewRecord
@@ -150,19 +150,21 @@ def crc_fits(data: Buffer, position: int, size: int) -> bool:
     return stored == _crc32c.crc32c(view)
 
 
-def check(data: Buffer, max_bytes: int) -> list[Header]:
-    """Check what a producer wants to have stored: one or more whole batches.
+def check(data: Buffer, max_bytes: int, most: int | None = None) -> list[Header]:
+    """Check what a producer wants to have stored: one or more whole batches, at most `most`.
 
     `max_bytes`: largest batch (`max.message.bytes`). Returns their headers, in order; one lies behind the other. Raises
-    UnsupportedFormat for a magic below 2, BatchTooLarge, and CorruptBatch for all else: lengths, CRC, counts (no more
-    records than the bytes can hold), attributes that are not a producer's to set, producer ids without epoch or
-    sequence. A compressed batch of more than MOST_COMPRESSED records is too large as well.
+    UnsupportedFormat for a magic below 2, BatchTooLarge, TooManyBatches, and CorruptBatch for all else: lengths, CRC,
+    counts (no more records than the bytes can hold), attributes that are not a producer's to set, producer ids without
+    epoch or sequence. A compressed batch of more than MOST_COMPRESSED records is too large as well.
     """
     if not len(data):
         raise CorruptBatch('no batch at all')
-    headers = []
+    headers: list[Header] = []
     position, end = 0, len(data)
     while position < end:
+        if len(headers) == most:
+            raise TooManyBatches(f'more than {most} record batch for a partition in one request')
         if end - position < HEADER_SIZE or data[position + _MAGIC_AT] != MAGIC:
             raise _no_batch(data, position, end)
         header = Header._make(_HEADER.unpack_from(data, position))

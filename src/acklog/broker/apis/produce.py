@@ -3,7 +3,9 @@
 - acks=0: no answer; what cannot be stored closes the connection, as Kafka does, for there is no other way to say so.
 - acks=1: answered when the operating system has it. acks=-1: when it is on disk (one node: no replicas to wait for).
 - Batches are checked (lengths, CRC, format v2) and stored as they came. Older formats are
-  UNSUPPORTED_FOR_MESSAGE_FORMAT.
+  UNSUPPORTED_FOR_MESSAGE_FORMAT; more than one batch for a partition is INVALID_RECORD.
+- Very many partitions are begun with a few at a time. What else the same connection publishes begins after that, so its
+  order stays.
 - Idempotent producers: duplicates are answered with the offsets of the original, gaps with
   OUT_OF_ORDER_SEQUENCE_NUMBER.
 - A time of a record further from now than the topic's `message.timestamp.before.max.ms` and `...after.max.ms` allow is
@@ -13,12 +15,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from acklog.broker.answers import answer_to
 from acklog.broker.api import Api, Caller, Refused
-from acklog.broker.eager import concurrently
+from acklog.broker.eager import AT_A_TIME, concurrently
 from acklog.broker.refusals import no_partition, no_topic, no_topic_id
 from acklog.errors import AcklogError, ProtocolError
 from acklog.log.seam import Appended, Durability
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
 
 BEFORE, AFTER = 'message.timestamp.before.max.ms', 'message.timestamp.after.max.ms'
 NO_TIMESTAMP = -1
+MOST_BATCHES = 1  # of one partition in one request, as Kafka
 
 _DURABILITY = {0: Durability.WRITTEN, 1: Durability.WRITTEN, -1: Durability.SYNCED}
 
@@ -42,6 +46,9 @@ async def handle(broker: Broker, caller: Caller, version: int, request: produce.
     durability = _DURABILITY.get(request.acks)
     if len(request.topics) == 1 and len(request.topics[0].partitions) == 1:  # by far the most frequent
         topic = request.topics[0]
+        if caller.order is not None:
+            async with caller.order:
+                pass
         answer = await _append(broker, caller, version, topic, topic.partitions[0], durability)
         topics = [produce.TopicResponse(topic.name, topic.topic_id, [answer])]
     else:
@@ -57,12 +64,18 @@ async def handle(broker: Broker, caller: Caller, version: int, request: produce.
 async def _several(
     broker: Broker, caller: Caller, version: int, request: produce.Request, durability: Durability | None
 ) -> list[produce.TopicResponse]:
+    if caller.order is None and sum([len(topic.partitions) for topic in request.topics]) > AT_A_TIME:
+        caller.order = asyncio.Lock()
+    begun = None
+    if caller.order is not None:
+        await caller.order.acquire()
+        begun = caller.order.release
     appends = [
         _append(broker, caller, version, topic, partition, durability)
         for topic in request.topics
         for partition in topic.partitions
     ]
-    answers = iter(_raised(await concurrently(appends)))
+    answers = iter(_raised(await concurrently(appends, begun)))
     return [
         produce.TopicResponse(topic.name, topic.topic_id, [next(answers) for _ in topic.partitions])
         for topic in request.topics
@@ -143,7 +156,7 @@ class _Limits(NamedTuple):
 
 
 def _check(limits: _Limits, records: Buffer, now: int) -> None:
-    for header in check(records, limits.max_bytes):
+    for header in check(records, limits.max_bytes, MOST_BATCHES):
         if limits.create_time:
             first, latest = header.base_timestamp, header.max_timestamp
             if latest - now > limits.after_ms:
