@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import pytest
 from pytest import MonkeyPatch
 from tests.broker.groups_world import World
+from tests.lines import at_most
 
 from acklog.broker.api import Caller, Refused
 from acklog.broker.operations import Ack, Delivery
@@ -143,9 +143,8 @@ async def test_many_broken_batches(world: World) -> None:
     """Each is told apart from the others without looking at all of them."""
     topic = await world.topic('t')
     await append(world, topic, with_body(b'\xff' * 7, 1) * 5000, batch(b'whole'))
-    begun = time.process_time()
-    assert [record.value for record in await take(world, 10_000)] == [b'whole']
-    assert time.process_time() - begun < 1
+    with at_most(lines=3_000_000):
+        assert [record.value for record in await take(world, 10_000)] == [b'whole']
 
 
 async def test_many_records_that_are_renewed_twice_at_once(world: World) -> None:
@@ -155,10 +154,6 @@ async def test_many_records_that_are_renewed_twice_at_once(world: World) -> None
     await append(world, topic, batch(*[b''] * 2000))
     renewals = [Ack(record.lock, 'renew') for record in await take(world, 2000)]
     assert len(renewals) == 2000
-    took = {}
-    for times in (1, 5) * 3:
-        begun = time.process_time()
-        results = await world.broker.operations.acknowledge(CALLER, 'g', renewals * times)
-        took[times] = min(time.process_time() - begun, took.get(times, 60))
-        assert [result.code for result in results] == ['ok'] * times * 2000
-    assert took[5] < 12 * took[1]
+    with at_most(lines=3_000_000):
+        results = await world.broker.operations.acknowledge(CALLER, 'g', renewals * 5)
+    assert [result.code for result in results] == ['ok'] * 5 * 2000

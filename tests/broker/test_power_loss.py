@@ -9,15 +9,19 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import threading
+from collections.abc import Iterable
 from types import SimpleNamespace
 
 import pytest
 from tests.broker.groups_world import World
+from tests.log.slow_disk import soon
 
 from acklog.broker.broker import Broker
 from acklog.broker.configs import Settings
-from acklog.broker.journal import shortening
+from acklog.broker.journal import event_codec, shortening
 from acklog.broker.journal.shortening import SLACK_BYTES
+from acklog.core.events import Event
 from acklog.log.directory import DataDirectory
 from acklog.log.faulty_files import FaultyFiles
 from acklog.log.seam import Durability
@@ -44,13 +48,8 @@ class Machine(World):
 
     async def synced(self) -> None:
         """Let the interval pass after which the journal is synced, and wait until it is."""
-        before = self.files.calls['fdatasync']
         self.pass_time(60)
-        for _ in range(500):
-            if self.files.calls['fdatasync'] > before:
-                break
-            await asyncio.sleep(0.002)
-        await asyncio.sleep(0.01)
+        await soon(lambda: not self.broker.deliveries.journal.log.store.dirty)
 
     def publish_one(self, topic: bytes, value: bytes, durability: Durability) -> asyncio.Task[int]:
         async def publish() -> int:
@@ -177,16 +176,30 @@ async def test_the_journal_is_not_shortened_before_what_replaces_its_beginning_i
     assert await world.take('m', 0, (topic, 0), count=100, wait=0) == list(range(100))
     assert await world.sign_off('m', 1, topic, 0, 1) == [0, 0]
     await world.synced()
-    log = world.broker.deliveries.journal.log
-    before = log.start
-    for number in range(2, 100):
+    go_on = held_up(monkeypatch)
+    journal = world.broker.deliveries.journal
+    log, before, number = journal.log, journal.log.start, 2
+    while not journal.shortening._under_way:
         assert await world.sign_off('m', number, topic, number) == [0, 0]
-        await asyncio.sleep(0.001)
-        if log.start > before:
-            break
-    assert log.start > before
+        number += 1
+    await journal.written()
+    await world.synced()  # that there will be a snapshot is on disk, and nothing of it
+    go_on.set()
+    await soon(lambda: log.start > before)
     await world.power_loss(None)
     assert [world.fate(topic, offset) for offset in (0, 1)] == ['done', 'done']
+
+
+def held_up(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Snapshots, which are encoded in a thread, are so when this is set."""
+    go_on, encode = threading.Event(), event_codec.encode
+
+    def encode_later(events: Iterable[Event]) -> bytes:
+        assert threading.current_thread() is threading.main_thread() or go_on.wait(10)
+        return encode(events)
+
+    monkeypatch.setattr(event_codec, 'encode', encode_later)
+    return go_on
 
 
 class History:

@@ -8,6 +8,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 import pytest
+from tests.log.slow_disk import soon
 from tests.log.worlds import NOW, SYNCED, WRITTEN, LocalWorld, batch, contents
 
 from acklog.errors import Failed, LogError
@@ -101,8 +102,8 @@ async def test_a_failure_within_the_answer(local: LocalWorld) -> None:
     await asyncio.gather(*(run.done for run in runs))
     assert results == [Appended(1, 1, -1)]
     assert [type(run.error) for run in runs] == [Failed, Failed]
-    for _ in range(100):
-        await asyncio.sleep(0.001)
+    assert isinstance(log, LocalLog)
+    await soon(lambda: not log.store.sync_failed)
     assert await contents(log) == ['0', 'a', 's']
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.lines import at_most
 
 from acklog.errors import CorruptBatch
 from acklog.wire.compression import NAMES
@@ -56,12 +55,11 @@ parts = st.sampled_from(
 @given(st.lists(parts | st.binary(max_size=8), max_size=30).map(b''.join), st.integers(1, 30) | st.just((1 << 31) - 1))
 def test_any_bytes_in_the_place_of_records(body: bytes, count: int) -> None:
     data = with_body(body, count)
-    begun = time.process_time()
     try:
-        found = instants(data, 0, read_header(data))
+        with at_most(lines=10_000):
+            found = instants(data, 0, read_header(data))
     except (CorruptBatch, BadInstant):
         found = []
-    assert time.process_time() - begun < 1
     assert [delta for delta, _ in found] == sorted({delta for delta, _ in found})
 
 
@@ -69,14 +67,12 @@ def test_a_record_that_claims_the_headers_of_all_behind_it() -> None:
     """Each would have the rest of the batch gone through: a thousand times 100,000 headers."""
     record = b'\0\0\0' + varint(len(name)) + name + b'\1' + varint(100_000)
     data = with_body((varint(len(record)) + record) * 1000 + bytes(300_000), 1000)
-    begun = time.process_time()
-    with pytest.raises(CorruptBatch, match='100000 headers in'):
+    with pytest.raises(CorruptBatch, match='100000 headers in'), at_most(lines=1000):
         instants(data, 0, read_header(data))
-    assert time.process_time() - begun < 1
 
 
 def test_records_that_are_too_short_to_be_any() -> None:
     """There would be one for each byte: sixteen million, out of some hundred that are sent."""
     data = with_body(bytes(1000) + name, 1000)
-    with pytest.raises(CorruptBatch, match='a record of 0 bytes'):
+    with pytest.raises(CorruptBatch, match='a record of 0 bytes'), at_most(lines=1000):
         instants(data, 0, read_header(data))

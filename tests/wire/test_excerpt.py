@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.lines import at_most
 
 from acklog.errors import CorruptBatch
 from acklog.wire.excerpt import Divided
@@ -66,11 +65,10 @@ LENGTHS = st.sampled_from([b'\x00', b'\x01', b'\x02', b'\x85\x80\x00', b'\xff' *
 @given(st.lists(LENGTHS | st.binary(max_size=8), max_size=20).map(b''.join), st.integers(1, 30) | st.just(MOST))
 def test_any_bytes_in_the_place_of_records(body: bytes, count: int) -> None:
     before = bytes(batch()[:HEADER_SIZE]) + body
-    begun = time.process_time()
     try:
-        divided = Divided(before, 0, count - 1)
+        with at_most(lines=2000):  # it goes by the bytes that there are, not by what is claimed
+            divided = Divided(before, 0, count - 1)
     except CorruptBatch:
-        assert time.process_time() - begun < 1  # it goes by the bytes that there are, not by what is claimed
         return
     parts = [divided.excerpt(before, 0, [(offset, offset, 1)], 0, 1) for offset in range(count)]
     assert b''.join([bytes(part or b'')[HEADER_SIZE:] for part in parts]) == body
