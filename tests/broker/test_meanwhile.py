@@ -1,0 +1,129 @@
+"""What happens while a call waits for a log is looked at again afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+from tests.broker.groups_world import World, settled
+
+from acklog.broker.api import Refused
+from acklog.broker.broker import JOURNAL
+from acklog.broker.deliveries.delivery import ShareDelivery
+from acklog.broker.eager import turn
+from acklog.broker.journal import format as journal_format
+from acklog.broker.journal import shortening
+from acklog.errors import Failed
+
+AN_HOUR_AGO = {'share.auto.offset.reset': 'by_duration:PT1H'}
+DELAY = 9  # turns of the loop, at most, that a log takes
+
+
+@pytest.fixture
+async def world() -> AsyncIterator[World]:
+    yield await World.open()
+    await World.close_all()
+
+
+async def begun(world: World, records: int = 4, **configs: str) -> bytes:
+    topic = await world.topic('t')
+    await world.catalog.alter_group_configs('g', lambda _: {'share.auto.offset.reset': 'earliest', **configs})
+    await world.groups.ensure('g')
+    await world.publish(topic, records)
+    return topic
+
+
+def delivery_of(world: World, topic: bytes) -> ShareDelivery:
+    delivery = world.broker.deliveries.find(world.catalog.groups['g'], topic, 0)
+    assert delivery is not None
+    return delivery
+
+
+async def test_two_who_begin_on_a_partition_begin_together(world: World) -> None:
+    topic = await begun(world, **AN_HOUR_AGO)
+    world.directory.trouble.delay = DELAY
+    group, deliveries = world.catalog.groups['g'], world.broker.deliveries
+    found = await asyncio.gather(*(deliveries.get(group, topic, 0) for _ in range(3)))
+    assert found == [delivery_of(world, topic)] * 3
+
+
+@pytest.mark.parametrize('turns', range(0, 24, 2))
+async def test_a_group_that_is_deleted_while_it_begins(world: World, turns: int) -> None:
+    topic = await begun(world, **AN_HOUR_AGO)
+    group = world.catalog.groups['g']
+    world.directory.trouble.delay = DELAY
+    deleting = asyncio.ensure_future(world.groups.delete('g'))
+    for _ in range(turns):
+        await turn()
+    beginning = world.broker.deliveries.get(group, topic, 0)
+    _, begun_on = await asyncio.gather(deleting, beginning, return_exceptions=True)
+    assert isinstance(begun_on, ShareDelivery | Refused)
+    assert len(world.broker.deliveries) == 0
+
+
+async def reading(world: World, topic: bytes) -> asyncio.Future[object]:
+    """Member a takes two records: they are reserved, and the log is being read."""
+    assert await world.take('a', 0, (topic, 0), count=1) == [0]
+    world.directory.trouble.delay = DELAY
+    state = delivery_of(world, topic).state.state
+    taking = asyncio.ensure_future(world.take('a', 1, count=2))
+    while not state.reservations:
+        await turn()
+    return taking
+
+
+async def test_a_group_that_is_paused_while_the_log_is_read(world: World) -> None:
+    topic = await begun(world)
+    taking = await reading(world, topic)
+    world.broker.pauses.pause_now(world.catalog.groups['g'], 'lunch')
+    assert await taking == []
+    assert [world.fate(topic, offset) for offset in (0, 1)] == ['acquired a', 'not taken']
+
+
+async def test_a_share_partition_that_is_folded_anew_while_the_log_is_read(world: World) -> None:
+    topic = await begun(world)
+    taking = await reading(world, topic)
+    delivery = delivery_of(world, topic)
+    before = delivery.state
+    world.broker.deliveries.journal.on_lost([delivery.key])
+    world.directory.trouble.delay = 0  # so that it is there again before the log has been read
+    while delivery.state is before:
+        await turn()
+    assert not taking.done()
+    assert await taking == [1, 2]
+    assert [world.fate(topic, offset) for offset in range(4)] == ['acquired a'] * 3 + ['not taken']
+
+
+async def test_a_share_partition_that_ends_while_it_is_written_anew(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing of it holds up the journal any more."""
+    monkeypatch.setattr(shortening, 'TURN_BYTES', 10)
+    monkeypatch.setattr(journal_format, 'CHUNK_BYTES', 20)
+    topic = await begun(world)
+    assert await world.take('a', 0, (topic, 0), count=4) == [0, 1, 2, 3]
+    journal = world.broker.deliveries.journal
+    [key] = journal.bases
+    world.directory.trouble.delay = DELAY
+    before = journal.log.end
+    writing = asyncio.ensure_future(journal.shortening.snapshot(key))
+    while journal.log.end < before + 3:
+        await turn()
+    assert not writing.done()
+    await world.broker.deliveries.delete_partition(world.catalog.groups['g'], topic, 0)
+    await writing
+    await journal.written()
+    assert (journal.bases, journal.sizes) == ({}, {})
+
+
+async def test_what_has_ended_is_forgotten_when_that_is_written(world: World) -> None:
+    topic = await begun(world)
+    assert await world.take('a', 0, (topic, 0), count=1) == [0]
+    world.directory.trouble.on_demand[JOURNAL] = [Failed]
+    with pytest.raises(Failed):
+        await world.broker.deliveries.delete_partition(world.catalog.groups['g'], topic, 0)
+    assert len(world.broker.deliveries.journal._ended) == 1
+    world.pass_time(1000)
+    await settled()
+    assert world.broker.deliveries.journal._ended == set()
