@@ -99,6 +99,21 @@ async def test_who_waits_at_the_end_needs_no_file_for_what_is_published(local: L
         await log.read(0, 100)
 
 
+@pytest.mark.parametrize('start', [2, 3])
+async def test_what_producers_had_sent_below_the_start_is_known_after_a_power_loss(
+    local: LocalWorld, start: int
+) -> None:
+    """Though nobody had asked for it to be on disk: the start is."""
+    log = await local.open()
+    for sequence in range(3):
+        await put(log, 'x', producer=(7, 0, sequence))
+    assert await log.truncate_before(start) == start
+    await local.power_loss()
+    log = await local.open()
+    assert (log.start, log.end) == (start, 3)
+    assert await put(log, 'x', producer=(7, 0, 1)) == Appended(1, 1, -1, True)
+
+
 @pytest.mark.parametrize('seed', range(30))
 async def test_after_a_power_loss_a_prefix_is_there_with_all_that_was_answered(seed: int) -> None:
     chance = random.Random(seed)

@@ -53,7 +53,7 @@ async def test_a_sync_right_after_a_failed_one_proves_nothing(local: LocalWorld)
     waiting = [asyncio.ensure_future(put(log, 'a', durability=SYNCED))]
     await soon(lambda: gate.begun == 1)
     waiting.append(asyncio.ensure_future(put(log, 'b', durability=SYNCED)))
-    await asyncio.sleep(0)
+    await soon(lambda: log.visible_end == 2)  # and asked for a sync of its own
     local.files.fail('fdatasync', errno.EIO, LOG)
     gate.open()
     time.sleep(0.05)  # noqa: ASYNC251 - the thread goes on; the loop does not hear of it
