@@ -128,6 +128,19 @@ async def test_killed_after_a_failed_sync_the_next_process_writes_anew(local: Lo
     assert await contents(await local.open()) == ['a', 'b', 'c']
 
 
+async def test_what_needs_another_segment_when_the_write_before_it_fails(local: LocalWorld) -> None:
+    """In one turn: nothing goes to a log that is being written anew."""
+    log = await local.open(config=LogConfig(segment_bytes=400))
+    await put(log, 'a' * 100)
+    local.files.fail('pwritev', errno.EIO, LOG)
+    results = await asyncio.gather(*(put(log, value * 100) for value in 'bc'), return_exceptions=True)
+    assert [type(each) for each in results] == [Failed, Failed]
+    await soon(lambda: not log.store.sync_failed)  # type: ignore[attr-defined]
+    assert await put(log, 'd', durability=SYNCED) == Appended(1, 1, -1)
+    await local.power_loss()
+    assert await contents(await local.open()) == ['a' * 100, 'd']
+
+
 async def test_a_failed_write_that_cannot_be_cut_back(local: LocalWorld) -> None:
     log = await local.open()
     await put(log, 'a', producer=(7, 0, 0))
