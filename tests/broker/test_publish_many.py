@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.broker.admin_world import World
+from tests.broker.admin_world import TOPIC, World
 from tests.broker.stretches import longest
 
 from acklog.broker.api import Caller
@@ -82,6 +82,19 @@ async def test_what_a_connection_publishes_keeps_its_order(world: World, acks: i
     assert await values(world, LAST) == [b'1', b'2', b'3', b'4', b'5']
     assert await values(world, 0) == [b'1', b'3', b'4']
     assert await values(world, 1) == [b'1', b'4']
+
+
+@pytest.mark.parametrize('acks', [0, 1, -1])
+async def test_also_where_records_are_looked_into_for_long(world: World, acks: int) -> None:
+    """On a topic with records for later, of which one batch takes turns to be read."""
+    assert await world.alter(TOPIC, 'orders', ('acklog.deliver.at.enable', 'true')) == (0, None)
+    header = [('acklog-deliver-at', b'1')]
+    long = build([*[(None, b'1', ())] * 5000, (None, b'1', header)], timestamp=1, compression='gzip')
+    first = produce.Request(acks, 1000, None, [produce.Topic('orders', None, [produce.Partition(LAST, long)])])
+    requests = [first, asked((LAST, b'2'), acks=acks), everywhere(b'3', acks), asked((LAST, b'4'), acks=acks)]
+    await asyncio.gather(*(begin(world, world.caller, request) for request in requests))
+    found = await values(world, LAST)
+    assert found == [b'1'] * 5001 + [b'2', b'3', b'4']
 
 
 async def test_another_connection_does_not_wait_for_it(world: World) -> None:

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 from tests.broker.groups_world import START, World, settled
+from tests.broker.stretches import longest
 
 from acklog.broker.api import Refused
 from acklog.broker.catalog.config_changes import change_topic
@@ -23,6 +24,7 @@ SECOND = 1000
 HOUR = 3_600_000
 ENABLE = 'acklog.deliver.at.enable'
 HEADER = 'acklog-deliver-at'
+AT_ONE_GO = 20_000  # calls: a few milliseconds
 
 
 @pytest.fixture(params=[0, 2])
@@ -120,6 +122,47 @@ async def test_a_batch_that_unpacks_to_too_much_is_refused(world: World) -> None
     bomb = build([(None, bytes(20 << 20))], timestamp=world.now, compression='gzip')
     with pytest.raises(Refused, match='unpacks to more'):
         await partition.append(bomb, world.now, Durability.WRITTEN)
+
+
+@pytest.mark.parametrize('due', [10 * SECOND, None])
+async def test_many_records_in_one_batch_give_others_their_turn(world: World, due: int | None) -> None:
+    topic = await world.topic('t')
+    many = [None] * 10_000 + [due] * 10_000 + [10 * SECOND]
+    partition = world.broker.partition(topic, 0)
+    assert partition is not None
+    made = batch(world, *many, compression='gzip')
+    _, most = await longest(partition.append(made, world.now, Durability.WRITTEN))
+    assert most < AT_ONE_GO
+
+
+@pytest.mark.parametrize('switch', [None, 'true', 'false'])
+async def test_appends_keep_their_order_though_some_take_turns(world: World, switch: str | None) -> None:
+    """Also where the topic's config is switched meanwhile; and a start finds of them what was known before."""
+    topic = await world.topic('t')
+    if switch == 'true':
+        await change_topic(world.broker, 't', lambda _: {ENABLE: 'false'}, only=False)
+    partition = world.broker.partition(topic, 0)
+    assert partition is not None
+    many = [None] * 20_000 + [10 * SECOND]
+    batches = [batch(world, *many, compression='zstd'), batch(world, 10 * SECOND), batch(world, None, 10 * SECOND)]
+    appends = [asyncio.ensure_future(partition.append(each, world.now, Durability.WRITTEN)) for each in batches]
+    await asyncio.sleep(0)
+    if switch is not None:
+        await change_topic(world.broker, 't', lambda _: {ENABLE: str(switch)}, only=False)
+    assert [(await append).first for append in appends] == [0, 20_001, 20_002]
+    known = scheduled_offsets(world, topic)
+    if switch is None:
+        assert known == [20_000, 20_001, 20_003]
+    await world.restart()
+    assert scheduled_offsets(world, topic) == known
+
+
+def scheduled_offsets(world: World, topic: bytes) -> list[int]:
+    partition = world.broker.partition(topic, 0)
+    assert partition is not None
+    if partition.later is None:
+        return []
+    return [offset for offset, _ in partition.later.schedule.instants.coming(0, 1 << 40, world.now)]
 
 
 async def test_without_the_config_the_header_is_a_header_like_any_other(world: World) -> None:

@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.lines import at_most
 
 from acklog.errors import CorruptBatch
+from acklog.wire import deliver_at
 from acklog.wire.compression import NAMES
-from acklog.wire.deliver_at import NAME, BadInstant, instants
-from acklog.wire.record_batch import HEADER_SIZE, NewRecord, build, read_header
+from acklog.wire.deliver_at import NAME, BadInstant
+from acklog.wire.record_batch import HEADER_SIZE, Header, NewRecord, build, read_header
 from acklog.wire.records import varint
 
 NOW = 1_700_000_000_000
 name = NAME.encode()
+
+
+def instants(data: bytes | bytearray, position: int, header: Header) -> Sequence[tuple[int, int]]:
+    """What it finds, without anybody who would have a turn."""
+    looking: Any = deliver_at.instants(data, position, header)
+    while True:
+        try:
+            next(looking)
+        except StopIteration as stop:
+            found: Sequence[tuple[int, int]] = stop.value
+            return found
+
 
 # the name may stand anywhere: as another header's value, within a name, in keys and values
 words = st.binary(max_size=6) | st.sampled_from([name, b'x' + name, name * 3])

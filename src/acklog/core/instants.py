@@ -105,13 +105,13 @@ class Instants:
         if len(blocks) < 2:
             return
         self._turn = at = self._turn % (len(blocks) - 1)
-        rest = list(blocks[at].coming(now)) if blocks[at].latest > now else []
-        if not rest:
-            del blocks[at]
-            return
-        if len(rest) < len(blocks[at].offsets):
+        if min(blocks[at].dues) <= now:
+            rest = list(blocks[at].coming(now))
+            if not rest:
+                del blocks[at]
+                return
             blocks[at] = Block.of(rest)
-        if at and len(blocks[at - 1].offsets) + len(rest) <= BLOCK:
+        if at and len(blocks[at - 1].offsets) + len(blocks[at].offsets) <= BLOCK:
             before, block = blocks[at - 1], blocks.pop(at)
             blocks[at - 1] = Block(before.offsets + block.offsets, before.dues + block.dues)
         else:

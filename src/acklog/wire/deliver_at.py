@@ -5,12 +5,13 @@
 
 Strategy: a batch in which the name does not occur at all has no such record; that is one search. Else the records are
 hopped over by their lengths, and only those in which the name occurs are taken apart, since it may also be part of a
-key or a value.
+key or a value. There may be a million: others have their turn after every few.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import types
+from collections.abc import Generator, Sequence
 from datetime import datetime
 
 from acklog.errors import CorruptBatch, ProtocolError
@@ -19,6 +20,7 @@ from acklog.wire.primitives import EPOCH, MILLISECOND, Buffer, get_varint
 from acklog.wire.record_batch import CONTROL, HEADER_SIZE, SMALLEST_RECORD, Header, compression_name
 
 NAME = 'acklog-deliver-at'
+AT_A_TIME = 250  # records that are looked at before others have their turn: a millisecond or two
 MAX_UNPACKED = 16 << 20  # bytes that a compressed batch may unpack to, if it is not itself larger
 
 _NAME = NAME.encode()
@@ -57,8 +59,10 @@ def _iso(value: bytes | None) -> int:
     return -((EPOCH - when) // MILLISECOND)  # a part of a millisecond counts as one: never early
 
 
-def instants(data: Buffer, position: int, header: Header) -> Sequence[tuple[int, int]]:
-    """(offset delta, instant) of the records of one whole batch that carry the header, in order of offsets.
+@types.coroutine
+def instants(data: Buffer, position: int, header: Header) -> Generator[None, None, Sequence[tuple[int, int]]]:
+    """(offset delta, instant) of the records of one whole batch that carry the header, in order of offsets. To be
+    awaited: `data` must stay unchanged meanwhile.
 
     Raises BadInstant; CorruptBatch when it is broken or unpacks to too much; CompressionUnavailable.
     """
@@ -70,16 +74,18 @@ def instants(data: Buffer, position: int, header: Header) -> Sequence[tuple[int,
     if _NAME not in body:
         return ()
     try:
-        return _walk(body, header)
+        return (yield from _walk(body, header))
     except (IndexError, ProtocolError) as error:
         raise CorruptBatch(f'a broken record in a batch: {error}') from None
 
 
-def _walk(body: bytes, header: Header) -> list[tuple[int, int]]:
+def _walk(body: bytes, header: Header) -> Generator[None, None, list[tuple[int, int]]]:
     found: list[tuple[int, int]] = []
     position, last = 0, -1
     candidate = body.find(_NAME)
-    for _ in range(header.record_count):
+    for number in range(header.record_count):
+        if number and number % AT_A_TIME == 0:
+            yield
         size, start = get_varint(body, position)
         position = start + size
         if size < SMALLEST_RECORD - 1 or position > len(body):  # or there would be one for each byte

@@ -1,9 +1,10 @@
 """One partition on whose topic records may be published for later.
 
 Strategy: the header is read before the append (a bad one refuses it), and the schedule knows each such record before
-anybody can read it (`placed` of the log's append). When the topic's config has been switched, the journal says from
-which offset on before the next record is appended, so that a start reads the log as it was read when it was written.
-Whoever takes from the log asks here what of it is for later, or cancelled.
+anybody can read it (`placed` of the log's append). Reading it may take turns, so one append comes after the other until
+it has its place. When the topic's config has been switched, the journal says from which offset on before the next
+record is appended, so that a start reads the log as it was read when it was written. Whoever takes from the log asks
+here what of it is for later, or cancelled.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pyroaring import BitMap64
 
 from acklog.broker.api import Refused
+from acklog.broker.eager import turn
 from acklog.core.acquire import Batch, LogBatch
 from acklog.core.schedule import Schedule
 from acklog.core.schedule_events import Event, Looks
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from acklog.broker.scheduled.scheduled import Scheduled
 
 AT_A_TIME = 500  # records that are passed over in one go: some two milliseconds
+MANY = 5_000  # records for later that are noted before others have their turn
 CHECKPOINT_BYTES = 4 << 20  # of records looked into, that a start would have to look into again
 
 
@@ -45,14 +48,14 @@ class Run(NamedTuple):
 class Later:
     """What is known of one partition."""
 
-    __slots__ = ('_scheduled', '_switching', '_unsaid', 'enabled', 'partition', 'schedule')
+    __slots__ = ('_order', '_scheduled', '_unsaid', 'enabled', 'partition', 'schedule')
 
     def __init__(self, partition: Partition, scheduled: Scheduled) -> None:
         self.partition = partition
         self.schedule = Schedule()
         self.enabled = False  # as the topic is configured
         self._scheduled = scheduled
-        self._switching: asyncio.Lock | None = None
+        self._order = asyncio.Lock()  # of appends, until they have their place: looking into them takes turns
         self._unsaid = 0  # bytes looked into since `said`
 
     # -- publishing ----------------------------------------------------------------------------------------------------
@@ -62,37 +65,51 @@ class Later:
     ) -> Appended:
         """See `Log.append`. Raises Refused (INVALID_RECORD) for a header that names no instant, too."""
         log, schedule = self.partition.log, self.schedule
-        while self.enabled != schedule.looking:
-            await self._switch()
-        if not self.enabled:
-            return await log.append(batches, now, durability, at_once=at_once)
-        deltas, dues = instants(batches, now)
-        self._unsaid += len(batches)
-        self._scheduled.looked(self, self._unsaid > CHECKPOINT_BYTES)
+        await self._order.acquire()
+        ours = True
 
         def placed(first: int) -> None:
-            schedule.instants.end_at(first)  # what a failed append had announced there
-            if deltas:
-                schedule.instants.add([first + delta for delta in deltas], dues, now)
+            nonlocal ours
+            if found is not None:
+                schedule.instants.end_at(first)  # what a failed append had announced there
+                deltas, dues = found
+                if deltas:
+                    schedule.instants.add([first + delta for delta in deltas], dues, now)
+            ours = False
+            self._order.release()
 
+        found = None
         try:
+            found = await self._look_into(batches, now)
             return await log.append(batches, now, durability, placed, at_once=at_once)
         except LogError:
-            schedule.instants.end_at(log.end)
+            if found is not None:
+                schedule.instants.end_at(log.end)
             raise
+        finally:
+            if ours:
+                self._order.release()
+
+    async def _look_into(self, batches: bytes | bytearray | memoryview, now: int) -> tuple[list[int], list[int]] | None:
+        """As `instants`; None where records are not looked into."""
+        while True:
+            while self.enabled != self.schedule.looking:
+                await self._switch()
+            if not self.enabled:
+                return None
+            found = await instants(batches, now)
+            if self.enabled:
+                self._unsaid += len(batches)
+                self._scheduled.looked(self, self._unsaid > CHECKPOINT_BYTES)
+                return found
 
     async def _switch(self) -> None:
-        if self._switching is None:
-            self._switching = asyncio.Lock()
-        async with self._switching:
-            on, schedule, log = self.enabled, self.schedule, self.partition.log
-            if on == schedule.looking:
-                return
-            await log.flush()  # what was appended in the other way is there now
-            looks = Looks(on, log.visible_end)
-            self._scheduled.record(self, [*self.said(), looks])
-            await self._scheduled.written()
-            schedule.fold(looks)
+        on, schedule, log = self.enabled, self.schedule, self.partition.log
+        await log.flush()  # what was appended in the other way is there now
+        looks = Looks(on, log.visible_end)
+        self._scheduled.record(self, [*self.said(), looks])
+        await self._scheduled.written()
+        schedule.fold(looks)
 
     async def switched(self) -> None:
         """Wait for a switch under way: what it has had written counts when it returns."""
@@ -121,7 +138,7 @@ class Later:
                 return
             for span in spans(read.data):
                 try:
-                    found = deliver_at.instants(read.data, span.position, read_header(read.data, span.position))
+                    found = await deliver_at.instants(read.data, span.position, read_header(read.data, span.position))
                 except (CorruptBatch, deliver_at.BadInstant, CompressionUnavailable):
                     found = ()  # such a batch was refused; one that another version let in is delivered at once
                 now = self._scheduled.clock()
@@ -181,7 +198,7 @@ class Later:
         )
 
 
-def instants(batches: bytes | bytearray | memoryview, now: int) -> tuple[list[int], list[int]]:
+async def instants(batches: bytes | bytearray | memoryview, now: int) -> tuple[list[int], list[int]]:
     """Of the records of some batches that are for later: how many come before each, and when they are due (ms).
 
     Raises Refused."""
@@ -191,7 +208,9 @@ def instants(batches: bytes | bytearray | memoryview, now: int) -> tuple[list[in
     try:
         for span in spans(batches):
             header = read_header(batches, span.position)
-            for delta, due in deliver_at.instants(batches, span.position, header):
+            for number, (delta, due) in enumerate(await deliver_at.instants(batches, span.position, header), 1):
+                if number % MANY == 0:
+                    await turn()
                 if due > now:
                     deltas.append(before + delta)
                     dues.append(due)
