@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import pytest
 from pytest import MonkeyPatch
 from tests.broker.groups_world import World
+from tests.broker.stretches import longest
 from tests.lines import at_most
 
 from acklog.broker.api import Caller, Refused
@@ -20,6 +22,7 @@ from acklog.wire.error_code import ErrorCode
 
 CALLER = Caller('10.0.0.1')
 GZIP, ZSTD = 1, 4
+AT_ONE_GO = 20_000  # calls: a few milliseconds
 
 
 @pytest.fixture
@@ -145,6 +148,55 @@ async def test_many_broken_batches(world: World) -> None:
     await append(world, topic, with_body(b'\xff' * 7, 1) * 5000, batch(b'whole'))
     with at_most(lines=3_000_000):
         assert [record.value for record in await take(world, 10_000)] == [b'whole']
+
+
+MANY = 20_000
+
+
+@pytest.mark.parametrize('begin', [0, MANY - 10])
+async def test_others_have_their_turn_while_records_are_looked_for(world: World, begin: int) -> None:
+    """In a batch with very many, from its beginning and far into it."""
+    topic = await world.topic('t')
+    await append(world, topic, batch(*[b''] * MANY, packed='zstd'))
+    await take(world, 1)
+    await seek(world, begin)
+    records, most = await longest(take(world, 1000))
+    assert offsets(records) == list(range(begin, min(begin + 1000, MANY)))
+    assert most < AT_ONE_GO
+
+
+async def seek(world: World, offset: int) -> None:
+    for delivery in world.broker.deliveries.of_group(world.catalog.groups['g'].id):
+        await delivery.seek(offset)
+
+
+@pytest.mark.parametrize('max_bytes', [1 << 20, 100])
+async def test_what_is_taken_away_while_records_are_looked_for_is_left_alone(world: World, max_bytes: int) -> None:
+    """The member leaves before it is answered: what it had taken is with another one by then, or free."""
+    topic = await world.topic('t')
+    await append(world, topic, batch(*[b'0123456789'] * MANY, packed='zstd'))
+    await take(world, 1)
+    await seek(world, MANY - 100)
+    begun = asyncio.ensure_future(take(world, 100, max_bytes))
+    while not world.fate(topic, MANY - 1).startswith('acquired'):  # noqa: ASYNC110
+        await asyncio.sleep(0)
+    assert not begun.done()
+    await world.broker.operations.leave(CALLER, 'g', 'm')
+    others = await world.broker.operations.acquire(CALLER, 'g', 'other', ['t'], 50, 1 << 20)
+    assert offsets(others) == list(range(MANY - 100, MANY - 50))
+    late = await begun
+    assert {world.fate(topic, record.offset) for record in others} == {'acquired other'}
+    assert {world.fate(topic, offset) for offset in range(MANY - 50, MANY)} == {'available'}
+    results = await world.broker.operations.acknowledge(CALLER, 'g', [Ack(each.lock, 'accept') for each in late])
+    assert {result.code for result in results} == {'lost'}
+
+
+async def test_one_record_of_very_many_is_shown_with_turns_for_others(world: World) -> None:
+    topic = await world.topic('t')
+    await append(world, topic, batch(*[b''] * MANY, b'last', packed='gzip'))
+    found, most = await longest(world.broker.operations.record(CALLER, 't', 0, MANY))
+    assert found.value == b'last'
+    assert most < AT_ONE_GO
 
 
 async def test_many_records_that_are_renewed_twice_at_once(world: World) -> None:

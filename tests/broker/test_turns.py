@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from tests.broker.admin_world import GROUP, TOPIC, World, topic
+from tests.broker.admin_world import GROUP, NOW, TOPIC, World, topic
 from tests.broker.stretches import longest
 
 from acklog.broker.api import Api
@@ -141,3 +141,12 @@ async def test_answers_are_in_the_order_of_what_was_asked(world: World) -> None:
     assert [each.key for each in answer.coordinators] == asked
     answer, _ = await call(world, BY_NAME['OffsetFetch'], groups=[{'group_id': name} for name in asked])
     assert [each.group_id for each in answer.groups] == asked
+
+
+async def test_a_time_is_looked_for_in_a_batch_of_very_many_records(world: World) -> None:
+    times = list(range(NOW, NOW + 5 * ITEMS))
+    await world.append('orders', *times, compression='zstd')
+    partition = {'partition_index': 0, 'timestamp': times[-1], 'current_leader_epoch': -1}
+    answer, most = await call(world, BY_NAME['ListOffsets'], topics=[{'name': 'orders', 'partitions': [partition]}])
+    assert answer.topics[0].partitions[0].offset == len(times) - 1
+    assert most < AT_ONE_GO

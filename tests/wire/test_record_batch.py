@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from acklog.errors import BatchError, BatchTooLarge, CorruptBatch, UnsupportedFormat
 from acklog.wire import compression, record_batch
 from acklog.wire.record_batch import HEADER_SIZE, NewRecord, Record, Span, build, check, records, spans
-from acklog.wire.records import varint
+from acklog.wire.records import rows as rows_in
+from acklog.wire.records import rows_at, varint
 
 from .messages import texts
 
@@ -219,3 +220,35 @@ def test_a_record_that_no_answer_could_tell_of(ms: int, delta: int) -> None:
     made[8:12] = (len(made) - 12).to_bytes(4)
     with pytest.raises(CorruptBatch, match='a record at'):
         list(records(made))
+
+
+@given(some=st.lists(new_records, min_size=1, max_size=300), offset=st.integers(0, 1 << 60), data=st.data())
+def test_only_some_records_of_a_batch(some: list[NewRecord], offset: int, data: st.DataObject) -> None:
+    """The others are told of, not read."""
+    batch = build(some, timestamp=NOW, base_offset=offset, compression='gzip')
+    [span] = spans(batch)
+    wanted = data.draw(st.sets(st.integers(offset, offset + len(some))))
+    rows = list(record_batch.rows_of(batch, span))
+    assert list(record_batch.rows_at(batch, span, wanted)) == [row if row[0] in wanted else None for row in rows]
+
+
+@pytest.mark.parametrize('first', [0, 63, 64, 8191, 8192, 1_048_575, 1_048_576])
+def test_a_record_far_into_a_batch(first: int) -> None:
+    """Where its place in the batch takes one byte more."""
+    body = b''.join([b'\x10\0\0', varint(first), b'\1\1\0'])
+    body = varint(len(body) - 1) + body[1:]
+    assert list(rows_at(body, 1, 5, NOW, None, {5 + first})) == [(5 + first, NOW, None, None, ())]
+    assert list(rows_at(body, 1, 5, NOW, None, {4 + first, 6 + first})) == [None]
+
+
+@settings(deadline=None)
+@given(st.lists(st.binary(max_size=9), max_size=20).map(b''.join), st.integers(1, 30))
+def test_any_bytes_in_the_place_of_records_that_are_all_wanted(body: bytes, count: int) -> None:
+    def outcome(found: Any) -> Any:
+        try:
+            return list(found)
+        except CorruptBatch:
+            return None
+
+    anything = range(-(1 << 70), 1 << 70)
+    assert outcome(rows_at(body, count, 0, NOW, None, anything)) == outcome(rows_in(body, count, 0, NOW))

@@ -15,6 +15,7 @@ from typing import Any, Generic, TypeVar
 
 T = TypeVar('T')
 
+RECORDS_AT_A_TIME = 500  # of a batch, looked at or passed over before others have their turn: about a millisecond
 AT_A_TIME = 50  # small pieces of work, of 10 to 300 us each, before others have their turn
 
 

@@ -19,7 +19,7 @@ CRC. Only `records` looks inside a batch, and bounds what it unpacks.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from itertools import starmap
 from typing import NamedTuple
 
@@ -33,6 +33,7 @@ from acklog.wire.records import Plain as Plain
 from acklog.wire.records import Record as Record
 from acklog.wire.records import Row as Row
 from acklog.wire.records import pack, rows, varint
+from acklog.wire.records import rows_at as _rows_at
 
 HEADER_SIZE = 61
 MAGIC = 2
@@ -309,10 +310,21 @@ def records(
 
 def rows_of(data: Buffer, span: Span, max_unpacked: int = MAX_UNPACKED) -> Iterator[Row]:
     """The records of one batch as plain tuples; otherwise as `records`, control batches too."""
+    return rows(*_unpacked(data, span, max_unpacked))
+
+
+def rows_at(data: Buffer, span: Span, wanted: Container[int]) -> Iterator[Row | None]:
+    """As `rows_of`, with None in the place of each record whose offset is not `wanted` when it is reached: whoever goes
+    through a million of them lets others have their turn."""
+    return _rows_at(*_unpacked(data, span, MAX_UNPACKED), wanted)
+
+
+def _unpacked(data: Buffer, span: Span, max_unpacked: int) -> tuple[bytes, int, int, int, int | None]:
+    """What `rows` takes."""
     header = read_header(data, span.position)
     if header.magic != MAGIC:
         raise CorruptBatch(f'unknown message format {header.magic}')
     packed = memoryview(data)[span.position + HEADER_SIZE : span.position + span.size]
     body = bytes(_compression.decompress(compression_name(header.attributes), packed, max_unpacked))
     fixed = header.max_timestamp if header.attributes & LOG_APPEND_TIME else None
-    return rows(body, header.record_count, header.base_offset, header.base_timestamp, fixed)
+    return body, header.record_count, header.base_offset, header.base_timestamp, fixed

@@ -7,7 +7,7 @@ differences to the batch's, key, value, headers. Lengths of -1 stand for null. T
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from acklog.errors import CorruptBatch, ProtocolError
@@ -156,6 +156,46 @@ def rows(
         for _ in range(count):
             row, position = _read_record(body, position, base_offset, base_timestamp, fixed_timestamp)
             yield row
+    except (IndexError, UnicodeDecodeError, ProtocolError) as error:
+        raise CorruptBatch(f'a broken record in the batch at offset {base_offset}: {error}') from None
+
+
+def rows_at(
+    body: bytes,
+    count: int,
+    base_offset: int,
+    base_timestamp: int,
+    fixed_timestamp: int | None,
+    wanted: Container[int],
+) -> Iterator[Row | None]:
+    """As `rows`, with None in the place of each record whose offset is not `wanted` when it is reached: of these only
+    length and offset are read, for there may be a million."""
+    position, last = 0, len(body)
+    try:
+        for _ in range(count):
+            size, start = body[position], position + 1
+            if size < 0x80 and not size & 1:  # of one byte, as mostly: a call would cost more than all the rest
+                end = start + (size >> 1)
+            else:
+                size, start = get_varint(body, position)
+                end = start + size
+            if end < start or end > last:
+                raise ProtocolError(f'a record of {end - start} bytes')
+            at = start + 2 if body[start + 1] < 0x80 else get_varint(body, start + 1)[1]
+            delta = body[at]
+            if delta > 0x7F:
+                if (second := body[at + 1]) < 0x80:
+                    delta = delta & 0x7F | second << 7
+                elif (third := body[at + 2]) < 0x80:
+                    delta = delta & 0x7F | (second & 0x7F) << 7 | third << 14
+                else:
+                    delta = 2 * get_varint(body, at)[0]
+            if base_offset + (delta >> 1) in wanted:
+                row, position = _read_record(body, position, base_offset, base_timestamp, fixed_timestamp)
+                yield row
+            else:
+                position = end
+                yield None
     except (IndexError, UnicodeDecodeError, ProtocolError) as error:
         raise CorruptBatch(f'a broken record in the batch at offset {base_offset}: {error}') from None
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from acklog.broker.answers import answer_to
 from acklog.broker.api import Api, Caller, Refused
-from acklog.broker.eager import Pace, turn
+from acklog.broker.eager import RECORDS_AT_A_TIME, Pace, turn
 from acklog.broker.refusals import no_partition, no_topic
 from acklog.errors import BatchError, LogError
 from acklog.wire.error_code import ErrorCode
@@ -110,7 +110,9 @@ async def first_at(log: Log, timestamp: int, end: int) -> Found:
             break
         header = read_header(read.data)
         if header.max_timestamp >= timestamp:
-            for record in records(read.data):
+            for number, record in enumerate(records(read.data), 1):
+                if number % RECORDS_AT_A_TIME == 0:
+                    await turn()
                 if record.timestamp >= timestamp and record.offset >= log.start:
                     return Found(record.timestamp, record.offset, header.leader_epoch)
         offset = header.last_offset + 1

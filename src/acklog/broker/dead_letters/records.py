@@ -15,12 +15,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from acklog.broker.eager import turn
+from acklog.broker.eager import RECORDS_AT_A_TIME, turn
 from acklog.core.failing import REJECTED, USED_UP
 from acklog.errors import CorruptBatch
 from acklog.wire.compression import CompressionUnavailable
 from acklog.wire.deliver_at import NAME as DELIVER_AT
-from acklog.wire.record_batch import HEADER_SIZE, NewRecord, Row, Span, build, rows_of, spans
+from acklog.wire.record_batch import HEADER_SIZE, NewRecord, Row, Span, build, rows_at, spans
 
 if TYPE_CHECKING:
     from acklog.core.status import Record as State
@@ -70,16 +70,13 @@ async def copies(log: Log, offsets: Sequence[int], max_bytes: int) -> tuple[dict
 
 
 async def _rows(data: bytes | memoryview, span: Span, wanted: set[int]) -> list[Row]:
-    """Those records of a batch. Raises CorruptBatch, CompressionUnavailable."""
-    found: list[Row] = []
-    for number, row in enumerate(rows_of(data, span)):
-        if row[0] in wanted:
-            found.append(row)
-            if len(found) == len(wanted):
-                break
-        if number % AT_A_TIME == AT_A_TIME - 1:  # a small batch may hold a million
+    rows = []
+    for number, row in enumerate(rows_at(data, span, wanted), 1):
+        if row is not None:
+            rows.append(row)
+        if number % RECORDS_AT_A_TIME == 0:
             await turn()
-    return found
+    return rows
 
 
 def _run_end(offsets: Sequence[int], at: int) -> int:

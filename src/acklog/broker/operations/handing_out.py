@@ -4,17 +4,19 @@ Strategy: batches were chosen by their size as they are stored, and may unpack t
 of their records are given as fit into the bytes that were asked for, one at least, and the others go back as if they
 had not been taken. A batch that cannot be unpacked has failed at this member: its records are released with why, so
 backoff and limit of attempts apply, and what else was taken is not held up by it. An offset without a record is a gap.
+A batch may have a million records, of which a few are wanted: others have their turn while they are looked for.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import TYPE_CHECKING
 
 from acklog.broker.api import Refused
 from acklog.broker.deliveries.delivery import MAX_WORDS
 from acklog.broker.deliveries.taking import Taken
+from acklog.broker.eager import RECORDS_AT_A_TIME, turn
 from acklog.broker.operations import tokens
 from acklog.broker.operations.exchanged import Delivery
 from acklog.broker.operations.tokens import Token
@@ -23,7 +25,7 @@ from acklog.core.tokens import TokenAck, settle
 from acklog.errors import AcklogError, CorruptBatch, Failed
 from acklog.wire.compression import CompressionUnavailable
 from acklog.wire.error_code import ErrorCode
-from acklog.wire.record_batch import Row, is_control, rows_of, spans
+from acklog.wire.record_batch import Row, is_control, rows_at, spans
 
 if TYPE_CHECKING:
     from acklog.broker.deliveries.delivery import ShareDelivery
@@ -39,22 +41,26 @@ class Handout:
         self.records: list[Delivery] = []
         self.trouble: AcklogError | None = None
 
-    def add(self, delivery: ShareDelivery, taken: Taken, now: int) -> None:
-        """What was taken of one partition; what is not given of it is settled."""
+    async def add(self, delivery: ShareDelivery, taken: Taken) -> None:
+        """What was taken of one partition; what is not given of it is settled. What is held by another lock by then, or
+        by nobody, is left alone."""
         rest = {offset: number for first, last, number in taken.ranges for offset in range(first, last + 1)}
         offsets = list(rest)  # in order
         broken: dict[int, str] = {}
         full = False
-        for first, last, row in _rows(taken):
+        for number, (first, last, row) in enumerate(_rows(taken, rest), 1):
+            if number % RECORDS_AT_A_TIME == 0:
+                await turn()
+            if row is None:
+                continue
             if isinstance(row, AcklogError):
                 self.trouble = self.trouble or row
                 here = offsets[bisect_left(offsets, first) : bisect_right(offsets, last)]
                 broken.update({offset: str(row) for offset in here if offset in rest})
-            elif (number := rest.get(row[0])) is not None:
+            else:
                 if full := self.left <= 0 and bool(self.records):
                     break
-                del rest[row[0]]
-                self._give(delivery, taken, number, row)
+                self._give(delivery, taken, rest.pop(row[0]), row)
                 if not rest:  # a batch may go on for millions
                     break
         gaps = [] if full else [offset for offset in rest if offset not in broken]
@@ -63,8 +69,8 @@ class Handout:
         acks += [TokenAck(offset, taken.lock, Ack.RELEASE, None, words[:MAX_WORDS]) for offset, words in broken.items()]
 
         def give_back(state: SharePartition) -> None:
-            settle(state, now, acks)
-            state.spare(now, taken.lock, spare)
+            settle(state, delivery.clock(), acks)
+            state.spare(delivery.clock(), taken.lock, spare)
 
         if acks or spare:
             try:
@@ -93,14 +99,15 @@ class Handout:
         )
 
 
-def _rows(taken: Taken) -> Iterator[tuple[int, int, Row | AcklogError]]:
-    """(first, last, record) of each batch, or why the rest of it cannot be had."""
+def _rows(taken: Taken, wanted: Container[int]) -> Iterator[tuple[int, int, Row | AcklogError | None]]:
+    """(first, last, record) of each batch, without the record where it is not wanted, or why the rest of the batch
+    cannot be had."""
     for buffer in taken.buffers:
         for span in spans(buffer):
             if is_control(span.attributes):
                 continue
             try:
-                for row in rows_of(buffer, span):
+                for row in rows_at(buffer, span, wanted):
                     yield span.first, span.last, row
             except CorruptBatch as error:
                 yield span.first, span.last, error

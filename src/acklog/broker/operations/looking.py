@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from pyroaring import BitMap64
 
 from acklog.broker.api import Caller, Refused
-from acklog.broker.eager import turn
+from acklog.broker.eager import RECORDS_AT_A_TIME, turn
 from acklog.broker.operations.chosen import Operation
 from acklog.broker.operations.shown import GroupStatus, Holder, PartitionStatus, RecordInGroup, RecordView, Why
 from acklog.broker.refusals import no_member, no_record
 from acklog.errors import LogError, OutOfRange
 from acklog.wire.compression import CompressionUnavailable
 from acklog.wire.error_code import ErrorCode
-from acklog.wire.record_batch import Record, read_header, records
+from acklog.wire.record_batch import Record, is_control, read_header, rows_at, spans
 
 if TYPE_CHECKING:
     from acklog.broker.catalog.catalog import Group
@@ -218,6 +218,19 @@ async def _oldest(delivery: ShareDelivery) -> int | None:
     return delivery.oldest[1]
 
 
+async def _at(data: bytes | memoryview, offset: int) -> Record | None:
+    """The record at `offset` of the batch that `data` begins with, and of others behind it."""
+    for span in spans(data):
+        if is_control(span.attributes):
+            continue
+        for number, row in enumerate(rows_at(data, span, (offset,)), 1):
+            if row is not None:
+                return Record(*row)
+            if number % RECORDS_AT_A_TIME == 0:
+                await turn()
+    return None
+
+
 async def _read(partition: Partition, offset: int) -> Record:
     """One record. Raises Refused, LogError, BatchError."""
     try:
@@ -225,7 +238,7 @@ async def _read(partition: Partition, offset: int) -> Record:
     except OutOfRange:
         raise no_record(partition, offset) from None
     try:
-        found = next((record for record in records(read.data) if record.offset == offset), None) if read else None
+        found = await _at(read.data, offset) if read else None
     except CompressionUnavailable as error:
         raise Refused(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, str(error)) from None
     if found is None:

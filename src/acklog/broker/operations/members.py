@@ -104,7 +104,7 @@ class Members(Operation):
         failed: tuple[ErrorCode, str | None] | None = None
         for key, what in found.items():
             if isinstance(what, Taken):
-                self._hand_out(handout, group, key, what)
+                await self._hand_out(handout, group, key, what)
             else:
                 failed = failed or what
         if handout.trouble is not None and not handout.records:
@@ -118,11 +118,11 @@ class Members(Operation):
         known = [self._topic(caller, name, 'READ') for name in topics]
         return [(topic.id_bytes, index) for topic in known for index in range(topic.partitions)]
 
-    def _hand_out(self, handout: Handout, group: str, key: Key, taken: Taken) -> None:
+    async def _hand_out(self, handout: Handout, group: str, key: Key, taken: Taken) -> None:
         known = self.broker.catalog.groups.get(group)
         delivery = None if known is None else self.broker.deliveries.find(known, *key)
         if delivery is not None:  # else it was deleted meanwhile: nobody can settle them
-            handout.add(delivery, taken, self.broker.clock())
+            await handout.add(delivery, taken)
 
     def unsent(self, taken: Sequence[Delivery]) -> None:
         """The answer with these never reached their member, and that is certain: they go back at once, not counted as
