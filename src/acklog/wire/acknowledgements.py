@@ -31,6 +31,7 @@ GAP, ACCEPT, RELEASE, REJECT, RENEW = range(5)
 
 RELEASE_AT_TAG, WORDS_TAG, RELEASE_AFTER_TAG = 1000, 1001, 1002
 
+PLACE_COST = 5  # elements that a topic or a partition of a request counts for, as so much more is done for it
 MIN_SIZE = 18  # bytes that a batch takes at least
 _SINGLE_SIZE = 19  # with one type and no tagged field
 _SINGLE = struct.Struct('>qqxsx')

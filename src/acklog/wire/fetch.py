@@ -32,6 +32,7 @@ READ_UNCOMMITTED, READ_COMMITTED = 0, 1
 
 _NO_SESSION = -1  # epoch of a request outside any session
 
+_MAX_ELEMENTS = 50_000  # more than twice the partitions that there may be by default, each with a topic around it
 _MIN_TOPIC = 3
 _MIN_PARTITION = 16
 _MIN_ANSWERED_PARTITION = 24
@@ -116,7 +117,7 @@ class Response(NamedTuple):
 @refusing_nonsense
 def decode_request(version: int, body: Buffer) -> Request:
     """Raises ProtocolError."""
-    message = reader(body, flexible=version >= FIRST_FLEXIBLE)
+    message = reader(body, flexible=version >= FIRST_FLEXIBLE, elements=_MAX_ELEMENTS)
     replica_id = message.int32() if version < 15 else -1
     max_wait_ms, min_bytes, max_bytes = message.int32(), message.int32(), message.int32()
     isolation_level = message.int8()

@@ -194,11 +194,12 @@ class Reader:
             return None
         return self.take(size)
 
-    def array(self, minimum: int) -> int:
-        """Number of elements that follow, each of at least `minimum` bytes (1 or more)."""
+    def array(self, minimum: int, cost: int = 1) -> int:
+        """Number of elements that follow, each of at least `minimum` bytes (1 or more). `cost`: for how many each
+        counts."""
         size = self.array_length()
         if size > 0:
-            self.spend(size, minimum)
+            self.spend(size, minimum, cost)
         elif size < 0:
             raise ProtocolError('null where there must be an array')
         return size
@@ -211,11 +212,11 @@ class Reader:
         self.spend(size, minimum)
         return size
 
-    def spend(self, count: int, minimum: int) -> None:
+    def spend(self, count: int, minimum: int, cost: int = 1) -> None:
         """Refuse `count` elements of at least `minimum` bytes each if they are too many for what is left."""
         if count * minimum > self.end - self.position:
             raise ProtocolError(f'{count} elements announced in {self.end - self.position} bytes')
-        self.elements -= count
+        self.elements -= count * cost
         if self.elements < 0:
             raise ProtocolError('more elements than a message may have')
 

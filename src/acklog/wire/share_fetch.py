@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from acklog.errors import ProtocolError
-from acklog.wire.acknowledgements import Acknowledgement, read_acknowledgements, write_acknowledgements
+from acklog.wire.acknowledgements import PLACE_COST, Acknowledgement, read_acknowledgements, write_acknowledgements
 from acklog.wire.primitives import Buffer
 from acklog.wire.reader import CompactReader, Reader, refusing_nonsense
 from acklog.wire.writer import CompactWriter, Writer
@@ -131,7 +131,7 @@ def decode_request(version: int, body: Buffer) -> Request:
         acquire_mode, is_renew = message.int8(), message.boolean()
     topics = read_topics(message)
     forgotten = []
-    for _ in range(message.array(_MIN_TOPIC)):
+    for _ in range(message.array(_MIN_TOPIC, PLACE_COST)):
         forgotten.append(Forgotten(message.uuid(), message.int32s()))
         message.tags()
     grace = message.tagged().get(GRACE_TAG)
@@ -224,10 +224,10 @@ def decode_response(version: int, body: Buffer) -> Response:
 def read_topics(message: Reader) -> list[Topic]:
     """The array of topics that comes next in a request, with what became of records."""
     topics = []
-    for _ in range(message.array(_MIN_TOPIC)):
+    for _ in range(message.array(_MIN_TOPIC, PLACE_COST)):
         topic_id = message.uuid()
         partitions = []
-        for _ in range(message.array(_MIN_PARTITION)):
+        for _ in range(message.array(_MIN_PARTITION, PLACE_COST)):
             partitions.append(Partition(message.int32(), read_acknowledgements(message)))
             message.tags()
         message.tags()

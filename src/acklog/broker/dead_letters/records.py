@@ -37,7 +37,6 @@ _MESSAGES = {  # Kafka's words where it has them
     USED_UP: b'Offset delivery count exceeded the threshold.',
 }
 READ_BYTES = 1 << 20
-AT_A_TIME = 2000  # records that are unpacked: some two milliseconds
 GAP = 64  # offsets: what lies further on is read by itself
 NOTHING: Copy = (None, None, ())
 

@@ -113,9 +113,8 @@ class Later:
 
     async def switched(self) -> None:
         """Wait for a switch under way: what it has had written counts when it returns."""
-        if self._switching is not None:
-            async with self._switching:
-                return
+        async with self._order:
+            return
 
     def said(self) -> list[Event]:
         """Events: what has been seen of the log since the last time."""
