@@ -12,6 +12,7 @@ from tests.broker.stretches import longest
 
 from acklog.broker.api import Api
 from acklog.broker.apis import APIS
+from acklog.broker.operations import Target
 from acklog.server.dispatch import Dispatch
 from acklog.wire import cold, layout
 from acklog.wire.frame import request_frame
@@ -150,3 +151,15 @@ async def test_a_time_is_looked_for_in_a_batch_of_very_many_records(world: World
     answer, most = await call(world, BY_NAME['ListOffsets'], topics=[{'name': 'orders', 'partitions': [partition]}])
     assert answer.topics[0].partitions[0].offset == len(times) - 1
     assert most < AT_ONE_GO
+
+
+async def test_a_group_begins_on_many_partitions(world: World) -> None:
+    """When a member over HTTP takes of them, and when it is moved on those that it has not begun with."""
+    await world.made('other')
+    operations = world.broker.operations
+    await operations.acquire(world.caller, 'h', 'm', ['other'])
+    _, most = await longest(operations.acquire(world.caller, 'g', 'm', ['orders']))
+    assert most < AT_ONE_GO
+    moved, most = await longest(operations.seek(world.caller, 'h', Target('latest'), 'orders'))
+    assert [each.partition for each in moved] == INDEXES
+    assert most < 2 * AT_ONE_GO  # to look at all of them is one step

@@ -169,7 +169,9 @@ class Poll:
         group = self.broker.catalog.groups.get(self.member.group)
         if group is None:
             return
+        pace = eager.Pace()
         for key in keys:
+            await pace.keep()
             if self.broker.deliveries.find(group, *key) is None:
                 with contextlib.suppress(AcklogError):  # it is said when its turn comes
                     await self._delivery(key)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pyroaring import BitMap64
 
 from acklog.broker.api import Caller, Refused
-from acklog.broker.eager import RECORDS_AT_A_TIME, turn
+from acklog.broker.eager import RECORDS_AT_A_TIME, Pace, turn
 from acklog.broker.operations.chosen import Operation
 from acklog.broker.operations.shown import GroupStatus, Holder, PartitionStatus, RecordInGroup, RecordView, Why
 from acklog.broker.refusals import no_member, no_record
@@ -124,8 +124,9 @@ class Looking(Operation):
             raise no_member(group, member)
         assigned = self._assigned(found, member)
         elsewhere = member is not None and self._is_assigned(found, member)  # what is not assigned to it is not its
-        answers = []
+        answers, pace = [], Pace()
         for delivery in self._deliveries(caller, found):
+            await pace.keep()
             place = (delivery.partition.topic_name, delivery.index)
             if elsewhere and place not in assigned:
                 answers.append(Why(*place, 'not assigned', f'the partition is assigned to others, not to {member}'))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from acklog.broker.api import Caller, Refused
 from acklog.broker.apis.list_offsets import first_at
+from acklog.broker.eager import Pace
 from acklog.broker.operations.changes import Changed, Sought, Target
 from acklog.broker.operations.chosen import END, Operation
 from acklog.broker.refusals import no_instant, past_end
@@ -54,7 +55,9 @@ class Moving(Operation):
             if not dry_run:
                 delivery.change(lambda state, offset=offset: operators.seek(state, offset))  # type: ignore[misc]
         if not dry_run:
+            pace = Pace()
             for place, offset in places:
+                await pace.keep()
                 if place.deliveries.get(found.id) is None:
                     await self.broker.deliveries.get(found, place.topic_id, place.index, start=offset)
             await self.broker.deliveries.journal.written()
