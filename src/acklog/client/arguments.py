@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from acklog.client.received import Received
-
 INT32 = (1 << 31) - 1
 INT64 = (1 << 63) - 1
 
@@ -49,12 +47,6 @@ def check_begin(begin: object) -> None:
     check_text('begin', begin)
     if begin not in ('earliest', 'latest') and not str(begin).startswith('by_duration:'):
         raise ValueError(f"begin is 'earliest' or 'latest', not {begin!r}")
-
-
-def check_record(record: object) -> None:
-    """Raises TypeError unless a subscription may have given it."""
-    if not isinstance(record, Received):
-        raise TypeError(f'a record that the subscription gave is wanted, not {record!r}')
 
 
 def check_configs(configs: object, *, unset: bool) -> None:

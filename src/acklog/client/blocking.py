@@ -12,13 +12,12 @@ from types import TracebackType
 from typing import Unpack
 
 from acklog.client.admin import Admin
-from acklog.client.arguments import check_record
 from acklog.client.client import Client
 from acklog.client.errors import ClientClosed
 from acklog.client.options import ProducerOptions, SubscriptionOptions
 from acklog.client.portal import Blocking, Face, Portal
 from acklog.client.producer import Producer
-from acklog.client.received import Received
+from acklog.client.received import Received, check_record
 from acklog.client.subscription import Subscription
 from acklog.client.times import Delay, Instant
 

@@ -155,3 +155,9 @@ def _parted(
         if begin <= last:
             outside.append((begin, last))
     return outside, inside
+
+
+def check_record(record: object) -> None:
+    """Raises TypeError unless a subscription may have given it."""
+    if not isinstance(record, Received):
+        raise TypeError(f'a record that the subscription gave is wanted, not {record!r}')

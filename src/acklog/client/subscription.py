@@ -22,7 +22,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from types import TracebackType
 
 from acklog.client.admin import Admin
-from acklog.client.arguments import check_record, check_text, check_wait, check_whole
+from acklog.client.arguments import check_text, check_wait, check_whole
 from acklog.client.beginning import begin_new_group
 from acklog.client.calls import SHARE_FETCH
 from acklog.client.cluster import ANY_NODE, Cluster
@@ -34,7 +34,7 @@ from acklog.client.membership import Membership
 from acklog.client.named import check_names, look_for_topics
 from acklog.client.options import check_subscription
 from acklog.client.places import Places
-from acklog.client.received import Holder, Received
+from acklog.client.received import Holder, Received, check_record
 from acklog.client.renewal import Renewal
 from acklog.client.share_link import GRACE_FEATURE, ShareLink
 from acklog.client.times import Delay, Instant, instant, milliseconds
