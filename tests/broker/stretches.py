@@ -4,6 +4,7 @@ same on every machine."""
 from __future__ import annotations
 
 import asyncio
+import gc
 import sys
 from collections.abc import Coroutine
 from typing import Any, TypeVar
@@ -37,6 +38,8 @@ async def longest(coroutine: Coroutine[Any, Any, T]) -> tuple[T, int]:
             loop.call_soon(turn)
 
     before = sys.getprofile()
+    gc.collect()
+    gc.disable()  # what other tests left behind may have much to say when it is collected
     sys.setprofile(count)
     try:
         Eager(coroutine, done)
@@ -45,4 +48,5 @@ async def longest(coroutine: Coroutine[Any, Any, T]) -> tuple[T, int]:
         await asyncio.sleep(0)  # until the last turn is counted too
     finally:
         sys.setprofile(before)
+        gc.enable()
     return result, most
