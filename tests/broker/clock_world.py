@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from tests.broker.groups_world import World
+from tests.broker.groups_world import World, delivery_of
 
-from acklog.broker.deliveries.delivery import ShareDelivery
 from acklog.wire.acknowledgements import RELEASE
 
 HOUR = 3_600_000
@@ -22,12 +21,6 @@ async def begun(world: World, records: int, **configs: str) -> bytes:
     await world.catalog.alter_group_configs('g', lambda _: CONFIGS | configs)
     await world.publish(topic, records)
     return topic
-
-
-def delivery_of(world: World, topic: bytes) -> ShareDelivery:
-    delivery = world.broker.deliveries.find(world.catalog.groups['g'], topic, 0)
-    assert delivery is not None
-    return delivery
 
 
 def lasts(world: World, topic: bytes, by: int, passed_ms: int, left_ms: int, *fates: str) -> None:

@@ -17,6 +17,7 @@ from acklog.broker.broker import Broker
 from acklog.broker.catalog import topics
 from acklog.broker.catalog.catalog import NewTopic
 from acklog.broker.configs import Settings
+from acklog.broker.deliveries.delivery import ShareDelivery
 from acklog.log.memory import MemoryDirectory, Trouble
 from acklog.log.seam import Durability
 from acklog.wire import cold, share_acknowledge, share_fetch
@@ -187,3 +188,10 @@ class World:
         """Who is remembered, when all is written."""
         await self.groups._remembered.written()
         return sorted(json.loads(key)[1] for key in self.catalog.notes(of))
+
+
+def delivery_of(world: World, topic: bytes) -> ShareDelivery:
+    """Of the group `g` and partition 0."""
+    delivery = world.broker.deliveries.find(world.catalog.groups['g'], topic, 0)
+    assert delivery is not None
+    return delivery

@@ -6,8 +6,8 @@ import random
 from collections.abc import AsyncIterator
 
 import pytest
-from tests.broker.clock_world import HOUR, STEPS, begun, delivery_of, release
-from tests.broker.groups_world import START, World, settled
+from tests.broker.clock_world import HOUR, STEPS, begun, release
+from tests.broker.groups_world import START, World, delivery_of, settled
 
 from acklog.broker.broker import JOURNAL
 from acklog.broker.journal import format as journal_format

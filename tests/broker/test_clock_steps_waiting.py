@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
-from tests.broker.clock_world import HOUR, STEPS, begun, delivery_of, release
-from tests.broker.groups_world import World, settled
+from tests.broker.clock_world import HOUR, STEPS, begun, release
+from tests.broker.groups_world import World, delivery_of, settled
 
 from acklog.broker.eager import turn
 from acklog.core import operators

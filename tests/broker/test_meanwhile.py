@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
-from tests.broker.groups_world import World, settled
+from tests.broker.groups_world import World, delivery_of, settled
 
 from acklog.broker.api import Refused
 from acklog.broker.broker import JOURNAL
@@ -32,12 +32,6 @@ async def begun(world: World, records: int = 4, **configs: str) -> bytes:
     await world.groups.ensure('g')
     await world.publish(topic, records)
     return topic
-
-
-def delivery_of(world: World, topic: bytes) -> ShareDelivery:
-    delivery = world.broker.deliveries.find(world.catalog.groups['g'], topic, 0)
-    assert delivery is not None
-    return delivery
 
 
 async def test_two_who_begin_on_a_partition_begin_together(world: World) -> None:
