@@ -85,11 +85,11 @@ class Recovering:
         self.begun, self.go_on = asyncio.Event(), threading.Event()
         loop, recover = asyncio.get_running_loop(), Store.recover
 
-        def slowly(store: Store, *, same_run: bool) -> None:
+        def slowly(store: Store, **how: bool) -> None:
             self.times += 1
             loop.call_soon_threadsafe(self.begun.set)
             assert self.go_on.wait(10)
-            recover(store, same_run=same_run)
+            recover(store, **how)
 
         monkeypatch.setattr(Store, 'recover', slowly)
 

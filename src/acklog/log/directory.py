@@ -7,6 +7,7 @@ On disk (format 1):
     run          JSON: `epoch`, leader epoch of this run, and `identity` of the machine's run; replaced at each start
     clean        after a clean close only: a line with a CRC, then JSON with the segments of every log; removed at start
     reserve      space set aside for internal logs
+    marks-kept   every log with a failed sync has a mark that says so, see `acklog.log.marks`
     logs/<name>/ one log, named `<topic id>-<partition>`, or as an internal one; see `acklog.log.segment`
     logs/*.deleted/  one that is being removed
 
@@ -35,6 +36,7 @@ from acklog.errors import Closed, ConfigError, Damaged
 from acklog.log.files import NO_SPACE, Files, OsFiles, log_error, read_file, remove_tree, replace_file, write_all
 from acklog.log.loaded_indexes import LoadedIndexes
 from acklog.log.local import LocalLog
+from acklog.log.marks import Marks
 from acklog.log.open_files import OpenFiles
 from acklog.log.reserve import Reserve, give_some
 from acklog.log.seam import Log, LogConfig
@@ -86,6 +88,7 @@ class DataDirectory:
                 Syncer(),
                 LoadedIndexes(),
                 Reserve(self._files, self.path, reserve_bytes),
+                self._marks,
                 f'{self.path}/logs',
                 epoch,
                 producer_idle_ms,
@@ -122,7 +125,7 @@ class DataDirectory:
                 if log is not None:  # somebody else was faster
                     return log
                 try:
-                    await asyncio.to_thread(store.recover, same_run=self._same_run)
+                    await asyncio.to_thread(store.recover, same_run=self._same_run, marks_kept=self._marks.kept)
                 except OSError as error:
                     raise log_error(store.path, error) from error
                 self._check_open()
@@ -223,6 +226,9 @@ class DataDirectory:
         if clean is not None:
             self._records = clean['logs']
         replace_file(self._files, self.path, 'run', json.dumps({'epoch': epoch, 'identity': identity}).encode())
+        self._marks = Marks(
+            self._files, self.path, none_missing=not self._same_run or (clean is not None and clean['all'])
+        )
         if clean is not None:
             self._files.unlink(f'{self.path}/clean')
             self._files.fsync_dir(self.path)

@@ -14,6 +14,7 @@ import errno
 import logging
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Concatenate, ParamSpec
 
 from acklog.log import start_file
@@ -97,12 +98,17 @@ def start_at(store: Store, offset: int) -> None:
                 raise
 
 
-def sync_file(store: Store, path: str) -> None:
-    """Put a file of the log on disk, and that it is there. Raises OSError."""
+def sync_index(store: Store, path: str) -> None:
+    """Put an index file on disk, and that it is there. Raises OSError; then the file is gone, so that no later process
+    takes what is seen of it for what is on disk."""
     files = store.files
     handle = files.open(path)
     try:
         files.fdatasync(handle)
+    except OSError:
+        with suppress(OSError):
+            files.unlink(path)
+        raise
     finally:
         files.close(handle)
     files.fsync_dir(store.path)
@@ -123,6 +129,7 @@ def remove_log(store: Store, path: str) -> None:
 
 def rewritten(store: Store, end: int, *, internal: bool) -> Loaded:
     """Put what no sync covered into new files, see `acklog.log.rewrite`. Raises Damaged, OSError."""
+    store.leave_mark()  # there may be space for it now
     while True:
         try:
             store.shared.sync_directory(store.made_as)

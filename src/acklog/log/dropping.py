@@ -40,7 +40,7 @@ async def _sync_snapshot(store: Store) -> None:
     """Put the index file on disk that alone will name the producers."""
     last = store.segments[-1]
     try:
-        await asyncio.to_thread(disk.sync_file, store, store.snapshot_to_sync())
+        await asyncio.to_thread(disk.sync_index, store, store.snapshot_to_sync())
     except OSError as error:
         last.snapshot_lost = True  # a failed sync: another one of the same file would prove nothing
         raise log_error(store.path, error) from error

@@ -104,6 +104,7 @@ class Progress:
             disk.sync(self._store)
         except OSError:
             self._failed = True  # at once, not only when the loop hears of it
+            self._store.leave_mark()
             raise
         return covered
 

@@ -9,8 +9,8 @@ synced. There the batches are walked over and their CRCs checked.
     broken below the synced part, or with synced bytes behind   Damaged: file and position; nothing is changed
     an index file that tells of synced bytes, and no segment    Damaged
 
-A file `sync-failed` in the directory says that a sync failed: then what the operating system has may not be what a
-later sync puts on disk, so all above the synced part is written anew (`acklog.log.rewrite`).
+A file `sync-failed` in the directory says that a sync failed (`acklog.log.marks`): then what the operating system has
+may not be what a later sync puts on disk, so all above the synced part is written anew (`acklog.log.rewrite`).
 """
 
 from __future__ import annotations
@@ -39,8 +39,9 @@ class Loaded(NamedTuple):
     sync_failed: bool
 
 
-def load(files: Files, directory: str, *, same_run: bool, interval: int) -> Loaded:
-    """What is in the directory of a log. `same_run`: the machine has not gone down since the last write.
+def load(files: Files, directory: str, *, same_run: bool, marks_kept: bool, interval: int) -> Loaded:
+    """What is in the directory of a log. `same_run`: the machine has not gone down since the last write; `marks_kept`:
+    a log without a `sync-failed` had no failed sync.
 
     Raises Damaged, OSError (FileNotFoundError when there is no such directory).
     """
@@ -48,7 +49,7 @@ def load(files: Files, directory: str, *, same_run: bool, interval: int) -> Load
     for name in names:
         if name.endswith('.new'):
             files.unlink(f'{directory}/{name}')
-    same_run = same_run and SYNC_FAILED not in names
+    same_run = same_run and marks_kept and SYNC_FAILED not in names
     segments = [Segment(directory, base) for base in sorted(int(name[:-4]) for name in names if name.endswith('.log'))]
     _check_missing(files, directory, names, [each.base for each in segments])
     start = start_file.read(files, directory)
@@ -73,7 +74,8 @@ def load(files: Files, directory: str, *, same_run: bool, interval: int) -> Load
         segment.own = segment.size
         if segment.rolled:
             segment.index = None
-    return Loaded(segments, start, producers, SYNC_FAILED in names)
+    unsure = not marks_kept and any(each.synced < each.size for each in segments)
+    return Loaded(segments, start, producers, unsure or SYNC_FAILED in names)
 
 
 def _mark(files: Files, segment: Segment, producers: Producers) -> None:

@@ -32,7 +32,7 @@ def rewrite(files: Files, directory: str, segments: Sequence[Segment], end: int,
         else:
             with suppress(FileNotFoundError):  # half removed
                 _cut(files, segment)  # a failed write may have left something behind
-    found = load(files, directory, same_run=True, interval=interval)
+    found = load(files, directory, same_run=True, marks_kept=True, interval=interval)
     if found.segments and max(found.segments[-1].next, found.start) != end:
         raise Damaged(f'{directory}: ends at {found.segments[-1].next} now, not at {end}')
     with suppress(FileNotFoundError):

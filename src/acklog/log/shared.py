@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from acklog.log.files import Files
 from acklog.log.loaded_indexes import LoadedIndexes
+from acklog.log.marks import Marks
 from acklog.log.open_files import OpenFiles
 from acklog.log.reserve import Reserve
 from acklog.log.sync import Syncer
@@ -21,6 +22,7 @@ class Shared:
     syncer: Syncer
     indexes: LoadedIndexes
     reserve: Reserve
+    marks: Marks
     logs: str
     epoch: int
     producer_idle_ms: int

@@ -80,9 +80,10 @@ class Store:
         """What the checkpoint of a clean close keeps: [start, segment, ...]."""
         return [self.start, *(each.record() for each in self.segments)]
 
-    def recover(self, *, same_run: bool) -> None:
+    def recover(self, *, same_run: bool, marks_kept: bool) -> None:
         """Look at the files. Raises Damaged, OSError; FileNotFoundError when there are none."""
-        self.adopt(load(self.files, self.path, same_run=same_run, interval=self.config.index_interval_bytes))
+        interval = self.config.index_interval_bytes
+        self.adopt(load(self.files, self.path, same_run=same_run, marks_kept=marks_kept, interval=interval))
         self.made_as = self.shared.another_directory()  # whoever made it may not have come to sync that
 
     def adopt(self, found: Loaded) -> None:
@@ -113,7 +114,7 @@ class Store:
                 self.segments[-1].take_index(found)
                 self.producers, self._all_producers = producers, False
             else:
-                self.recover(same_run=True)
+                self.recover(same_run=True, marks_kept=True)
         if self.producers is None:
             self.producers = Producers()
         if not self.segments or self.segments[-1].rolled or self.segments[-1].next < self.start:
@@ -193,10 +194,15 @@ class Store:
     def sync_has_failed(self) -> None:
         """Tell whoever opens this log next that what the operating system has may never reach the disk."""
         self.sync_failed = True
+        self.leave_mark()
+
+    def leave_mark(self) -> None:
+        """The mark for that, in any thread: left before anybody hears of the failed sync."""
         try:
             self.files.close(self.files.open(f'{self.path}/{SYNC_FAILED}', create=True))
         except OSError as error:
             _log.warning('%s/%s: %s', self.path, SYNC_FAILED, error)
+            self.shared.marks.lost()
 
     @property
     def sealed(self) -> bool:

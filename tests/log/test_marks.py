@@ -1,0 +1,121 @@
+"""A failed sync is known to the next process, whatever keeps the log from saying so."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+
+import pytest
+from tests.log.slow_disk import LOG, Gate, soon
+from tests.log.worlds import NOW, SYNCED, LocalWorld, contents, put
+
+from acklog.errors import LogError
+from acklog.log.seam import Appended, LogConfig
+
+MARK = '*/sync-failed'
+LONG = 'b' * 1000  # some sectors of it lie before what follows
+
+
+async def fail_a_sync(local: LocalWorld, error: int = errno.ENOSPC) -> None:
+    """The log `log` has one record on disk, and one that the operating system has and will not write."""
+    log = await local.open()
+    await put(log, 'a', durability=SYNCED)
+    local.files.fail('open', error, MARK, times=None)
+    local.files.fail('rename', error, '*.log.new', times=None)
+    local.files.fail('fdatasync', error, LOG)
+    with pytest.raises(LogError):
+        await put(log, LONG, durability=SYNCED)
+
+
+@pytest.mark.parametrize('error', [errno.ENOSPC, errno.EIO, errno.EROFS])
+async def test_the_next_process_writes_anew_what_no_sync_covered(local: LocalWorld, error: int) -> None:
+    await fail_a_sync(local, error)
+    await local.kill()
+    log = await local.open()
+    await soon(lambda: not log.store.sync_failed)  # type: ignore[attr-defined]
+    await put(log, 'c', durability=SYNCED)
+    await local.power_loss()
+    assert await contents(await local.open()) == ['a', LONG, 'c']
+
+
+async def test_so_does_the_one_after_it(local: LocalWorld) -> None:
+    await fail_a_sync(local)
+    for _ in range(3):
+        await local.kill()
+    log = await local.open()
+    await soon(lambda: not log.store.sync_failed)  # type: ignore[attr-defined]
+    await put(log, 'c', durability=SYNCED)
+    await local.power_loss()
+    assert await contents(await local.open()) == ['a', LONG, 'c']
+
+
+async def test_opened_again_by_the_same_process(local: LocalWorld) -> None:
+    await fail_a_sync(local)
+    log = await local.open()
+    with pytest.raises(LogError):
+        await log.close()
+    local.files.heal()
+    log = await local.open()
+    await soon(lambda: not log.store.sync_failed)  # type: ignore[attr-defined]
+    await put(log, 'c', durability=SYNCED)
+    await local.power_loss()
+    assert await contents(await local.open()) == ['a', LONG, 'c']
+
+
+async def test_killed_before_the_loop_hears_of_the_failed_sync(local: LocalWorld) -> None:
+    log = await local.open()
+    await put(log, 'a', durability=SYNCED)
+    gate = Gate(local)
+    local.files.fail('fdatasync', errno.EIO, LOG)
+    appending = asyncio.ensure_future(put(log, LONG, durability=SYNCED))
+    await soon(lambda: gate.begun)
+    gate.open()
+    local.directory._shared.syncer.stop()  # the thread is through, and the loop had no turn
+    await local.kill()
+    await asyncio.gather(appending, return_exceptions=True)
+    log = await local.open()
+    await soon(lambda: not log.store.sync_failed)  # type: ignore[attr-defined]
+    await put(log, 'c', durability=SYNCED)
+    await local.power_loss()
+    assert await contents(await local.open()) == ['a', LONG, 'c']
+
+
+async def test_logs_without_unsynced_bytes_accept_appends_at_once(local: LocalWorld) -> None:
+    other = await local.open('other')
+    await put(other, 'x')
+    await other.truncate_before(1)
+    await fail_a_sync(local)
+    await local.kill()
+    assert await put(await local.open('other'), 'y', durability=SYNCED) == Appended(1, 1, -1)
+
+
+@pytest.mark.parametrize('end', ['restart', 'power loss'])
+async def test_it_is_over_when_all_is_on_disk(local: LocalWorld, end: str) -> None:
+    await fail_a_sync(local)
+    if end == 'restart':
+        await local.kill()
+        log = await local.open()
+        await soon(lambda: not log.store.sync_failed)  # type: ignore[attr-defined]
+        await local.restart()
+    else:
+        await local.power_loss()
+    await put(await local.open(), 'c')
+    await local.kill()
+    assert not (await local.open()).store.sync_failed  # type: ignore[attr-defined]
+
+
+async def test_killed_after_a_failed_sync_of_what_alone_names_the_producers(local: LocalWorld) -> None:
+    log = await local.open(config=LogConfig(segment_bytes=300))
+    await put(log, 'a' * 200, producer=(7, 0, 0))
+    await put(log, 'b' * 200)
+    local.files.fail('fdatasync', errno.EIO, '*.index', after=1)
+    with pytest.raises(LogError):
+        await log.truncate_before(1)
+    await local.kill()
+    log = await local.open(config=LogConfig(segment_bytes=300))
+    assert await log.retain(NOW, None) == 1
+    assert len(log.store.segments) == 1  # type: ignore[attr-defined]
+    await local.power_loss()
+    log = await local.open()
+    assert await contents(log) == ['b' * 200]
+    assert await put(log, 'a' * 200, producer=(7, 0, 0)) == Appended(0, 0, -1, True)
