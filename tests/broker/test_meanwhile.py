@@ -15,6 +15,7 @@ from acklog.broker.eager import turn
 from acklog.broker.journal import format as journal_format
 from acklog.broker.journal import shortening
 from acklog.errors import Failed
+from acklog.log.trouble import Trouble
 
 AN_HOUR_AGO = {'share.auto.offset.reset': 'by_duration:PT1H'}
 DELAY = 9  # turns of the loop, at most, that a log takes
@@ -121,3 +122,20 @@ async def test_what_has_ended_is_forgotten_when_that_is_written(world: World) ->
     world.pass_time(1000)
     await settled()
     assert world.broker.deliveries.journal._ended == set()
+
+
+async def test_what_somebody_who_is_cancelled_had_reserved_goes_to_who_waits(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic = await begun(world, 0)
+    for member in 'ab':
+        assert await world.take(member, 0, (topic, 0)) == []
+    await world.publish(topic, 2)
+    with monkeypatch.context() as slow:
+        slow.setattr(Trouble, 'pause', lambda _: asyncio.Event().wait())
+        reading = asyncio.ensure_future(world.take('a', 1, count=2))
+        waiting = asyncio.ensure_future(world.take('b', 1, count=2, wait=60_000))
+        while not delivery_of(world, topic).waiters:
+            await turn()
+    reading.cancel()
+    assert await asyncio.wait_for(waiting, 5) == [0, 1]

@@ -53,6 +53,7 @@ async def take(delivery: ShareDelivery, member: str, count: int, max_bytes: int,
             continue
         except BaseException:
             state.release_reservation(reservation)
+            delivery.offer()  # who came meanwhile found it reserved
             raise
         if state is not delivery.state or not delivery.delivers():
             state.release_reservation(reservation)
