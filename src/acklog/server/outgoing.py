@@ -49,8 +49,12 @@ class Outgoing:
             transport.write(b''.join(pieces))
         else:
             _write(transport, pieces)
-        self.settle()
-        self._bytes += size if waited else self.unsent - self.ready
+        if self.paused:
+            self.settle()
+            self._bytes += size if waited else self.unsent - self.ready
+        else:  # the socket took it all
+            self.unsent -= size
+            self._account.total -= size
 
     def settle(self) -> None:
         """Bring its part of the account up to date."""

@@ -46,51 +46,83 @@ async def read(delivery: ShareDelivery, reservation: Reservation, max_bytes: int
     Of a batch that an excerpt will be made of only this counts. But a batch of which one has never been made costs much
     more than its excerpt, and somebody else waits meanwhile: of these there are `FRESH` bytes in one go.
     """
-    log, reading = delivery.partition.log, _Reading(delivery, reservation, max_bytes)
-    pieces = reading.pieces
-    while reading.goes_on:
-        reading.add_kept(log.start)
-        stretch = reading.next_stretch()
-        if stretch is None:
-            break
-        first, stop = stretch
-        try:
-            found = await log.read(first, max(reading.left, 1), up_to=stop)
-        except Damaged:
-            if pieces:  # what lies before it can be had
-                break
+    pieces: list[Piece] = []
+    offsets = reservation.offsets
+    try:
+        if not offsets:
+            await _read_tail(delivery, reservation, reservation.count, pieces, max_bytes)
+        else:
+            available = _Available(delivery, reservation, pieces, max_bytes)
+            await available.read()
+            if reservation.tail is not None and available.goes_on:
+                await _read_tail(delivery, reservation, reservation.count - available.count, pieces, available.left)
+    except Damaged:
+        if not pieces:  # else what lies before it can be had
             raise
-        if found.data:
-            reading.add(memoryview(found.data))
-        elif not reading.pass_over(stop):
-            break
     return pieces
 
 
-class _Reading:
-    """What has been read of what was reserved when it began: of that something may be taken away while the log is read.
-    `left`: bytes that may still be sent."""
+async def _read_tail(
+    delivery: ShareDelivery, reservation: Reservation, wanted: int, pieces: list[Piece], max_bytes: int
+) -> None:
+    """Add the batches from the reserved tail on that hold up to so many offsets."""
+    first = reservation.tail
+    assert first is not None
+    stop = min(delivery.log_end, first + wanted)
+    if pieces and pieces[-1].span.last >= first:
+        first = pieces[-1].span.last + 1
+    log = delivery.partition.log
+    while first < stop and (max_bytes > 0 or not pieces):
+        data = (await log.read(first, max(max_bytes, 1), up_to=stop)).data
+        if not data:
+            return
+        view = memoryview(data)
+        for span in spans(view):
+            pieces.append(Piece(span, view))
+        max_bytes -= len(data)
+        first = pieces[-1].span.last + 1
 
-    __slots__ = ('_at', '_count', '_delivery', '_fresh', '_offsets', '_reservation', '_stretches', 'left', 'pieces')
 
-    def __init__(self, delivery: ShareDelivery, reservation: Reservation, max_bytes: int) -> None:
+class _Available:
+    """Reads what is available of what was reserved when it began: of that something may be taken away meanwhile.
+    `count`: offsets of it; `left`: bytes that may still be sent."""
+
+    __slots__ = ('_at', '_delivery', '_fresh', '_offsets', '_pieces', '_reservation', '_stretches', 'count', 'left')
+
+    def __init__(self, delivery: ShareDelivery, reservation: Reservation, pieces: list[Piece], max_bytes: int) -> None:
         self._delivery, self._reservation = delivery, reservation
         self._offsets = reservation.offsets.copy()
-        self._at, self._count = 0, len(self._offsets)  # so many of the offsets are done with
-        self._stretches: list[tuple[int, int]] = []
+        self._at, self.count = 0, len(self._offsets)  # so many of the offsets are done with
+        self._stretches: list[tuple[int, int]] = []  # made when one is needed
+        self._pieces = pieces
         self._fresh = FRESH
         self.left = max_bytes
-        self.pieces: list[Piece] = []
 
     @property
     def goes_on(self) -> bool:
-        return not self.pieces or (self.left > 0 and self._fresh > 0)
+        return not self._pieces or (self.left > 0 and self._fresh > 0)
 
-    def add_kept(self, log_start: int) -> None:
+    async def read(self) -> None:
+        """Add the batches that hold it, as far as they go. Raises LogError."""
+        log = self._delivery.partition.log
+        while self.goes_on:
+            self._add_kept(log.start)
+            if self._at == self.count or not self.goes_on:
+                return
+            first = self._offsets[self._at]
+            stretches = self._stretches = self._stretches or _stretches(self._offsets)
+            stop = stretches[bisect_right(stretches, first, key=itemgetter(0)) - 1][1]
+            data = (await log.read(first, max(self.left, 1), up_to=stop)).data
+            if data:
+                self._add(memoryview(data))
+            else:  # it is not to be had
+                self._at = self._offsets.rank(stop - 1)
+
+    def _add_kept(self, log_start: int) -> None:
         """The batches that come next, as long as they are kept for excerpts."""
-        offsets, pieces, key = self._offsets, self.pieces, self._delivery.key
+        offsets, pieces, key = self._offsets, self._pieces, self._delivery.key
         find = self._delivery.excerpts.find
-        while self._at < self._count and (self.left > 0 or not pieces):
+        while self._at < self.count and (self.left > 0 or not pieces):
             first = offsets[self._at]
             kept = find(key, first)
             if kept is None or first < log_start:
@@ -99,40 +131,18 @@ class _Reading:
             self.left -= self._sent(kept[0])
             self._at = offsets.rank(kept[0].last)
 
-    def next_stretch(self) -> tuple[int, int] | None:
-        """What to read from the log now: from the first offset on, what begins below the second; None: nothing."""
-        reservation, pieces = self._reservation, self.pieces
-        if not self.goes_on:
-            return None
-        if self._at < self._count:
-            first = self._offsets[self._at]
-            stretches = self._stretches = self._stretches or _stretches(self._offsets)
-            return first, stretches[bisect_right(stretches, first, key=itemgetter(0)) - 1][1]
-        if reservation.tail is None:
-            return None
-        first = max(reservation.tail, pieces[-1].span.last + 1) if pieces else reservation.tail
-        stop = min(self._delivery.log_end, reservation.tail + reservation.count - self._count)
-        return (first, stop) if first < stop else None
-
-    def add(self, data: memoryview) -> None:
+    def _add(self, data: memoryview) -> None:
         """Batches out of the log."""
         delivery = self._delivery
         for span in spans(data):
-            self.pieces.append(Piece(span, data))
+            self._pieces.append(Piece(span, data))
             size = self._sent(span)
             if size == span.size or delivery.excerpts.last_of(delivery.key, span.first) is not None:
                 self.left -= span.size  # an excerpt of what is too large to be kept costs as much, here at least
             else:
                 self.left -= size
                 self._fresh -= span.size
-        self._at = self._offsets.rank(self.pieces[-1].span.last)
-
-    def pass_over(self, stop: int) -> bool:
-        """What lies below `stop` is not to be had. False if nothing is left."""
-        if self._at == self._count:
-            return False
-        self._at = self._offsets.rank(stop - 1)
-        return True
+        self._at = self._offsets.rank(self._pieces[-1].span.last)
 
     def _sent(self, span: Span) -> int:
         """How many bytes of the batch are sent, about, if what is reserved is taken."""
