@@ -148,11 +148,11 @@ class Deliveries:
         await self.journal.written()
 
     async def delete_partition(self, group: Group, topic_id: bytes, index: int) -> bool:
-        """One share partition ends; False if there was none."""
+        """One share partition ends, written when it returns, also where that failed before; False if there was none."""
         delivery = self.find(group, topic_id, index)
         if delivery is not None:
             self._end(delivery)
-            await self.journal.written()
+        await self.journal.written()
         return delivery is not None
 
     def partition_deleted(self, partition: Partition) -> None:

@@ -7,7 +7,10 @@ collected meanwhile are reported to `on_lost`, which drops them and folds them a
 
 Two things cannot be taken back: a step of the clock, which happens to all share partitions, lost ones too (`steps`),
 and that a share partition has ended. If the turn that says so is lost, the next one says it first, which comes by
-itself after a second. See `format` for the bytes, `shortening` for how it stays short, `replay` for the way back.
+itself after a second; whether or not it has begun anew meanwhile, for that beginning is lost as well. A beginning that
+is lost may have been written all the same, so it is ended likewise: what is there counts for nothing.
+
+See `format` for the bytes, `shortening` for how it stays short, `replay` for the way back.
 """
 
 from __future__ import annotations
@@ -51,8 +54,9 @@ class Journal:
         self._sync_due = False
         self._latest = -1  # when a batch was written last (ms)
         self._entries: list[bytes] = []
-        self._keys: set[ShareKey] = set()
-        self._ended: set[ShareKey] = set()  # and have not begun again; until their tombstones are written
+        self._keys: set[ShareKey] = set()  # that the entries tell of, short of those that have ended since
+        self._keys_being_written: set[ShareKey] = set()  # the same of the batch under way
+        self._ended: set[ShareKey] = set()  # whose tombstones are among the entries
         self._turn: Promise[LogError | None] | None = None
         self._writing: Promise[LogError | None] | None = None
         self._begins = 0  # where the batch being written will be
@@ -72,13 +76,14 @@ class Journal:
 
     def begin(self, key: ShareKey, events: Sequence[Event]) -> None:
         """A new share partition, and the events that build it."""
-        self._ended.discard(key)
         self.add(key, Kind.BEGIN, event_codec.encode(events))
 
     def end(self, key: ShareKey) -> None:
         """The share partition is no more."""
-        self.add(key, Kind.TOMBSTONE, b'')
+        self._put(entry(key, Kind.TOMBSTONE))
         self._ended.add(key)
+        for keys in (self._keys, self._keys_being_written):  # what they tell of it begins no history
+            keys.discard(key)
         self.bases.pop(key, None)
         self.sizes.pop(key, None)
 
@@ -93,7 +98,10 @@ class Journal:
         self._put(self.steps.add(event))
 
     async def written(self) -> None:
-        """Wait until all that has been recorded is in the journal. Raises LogError if it is not."""
+        """Wait until all that has been recorded is in the journal, and what is to be said again. Raises LogError if it
+        is not. For what was recorded before others had their turn `pending` is to be asked at once: it may be lost."""
+        if self._entries:
+            self._take_turn()
         turn = self.pending()  # first: when `hurry` returns it may be settled and gone
         self.hurry()
         await self.confirmed(turn)
@@ -148,7 +156,8 @@ class Journal:
         assert turn is not None
         self._writing, self._turn = turn, None
         entries, self._entries = self._entries, []
-        keys, self._keys = self._keys, set()
+        self._keys_being_written, self._keys = self._keys, set()
+        ended, self._ended = self._ended, set()
         begin = self._begins = self.log.end
         self.steps.told(begin)
         failure: LogError | None = None
@@ -156,7 +165,7 @@ class Journal:
         try:
             batch = build_one(entries[0] if len(entries) == 1 else b''.join(entries), now)
             at = await self.log.append(batch, now, self._durability, at_once=True)
-            self._note(at.first, keys)
+            self._note(at.first)
         except LogError as error:
             failure = error
         except Exception as error:  # a bug, or no memory: whoever waits must not do so for ever
@@ -166,15 +175,16 @@ class Journal:
         if failure is not None:
             if self.log.end == begin:  # else it is there
                 self.steps.lost(begin)
-            self._lose(keys, failure)
+            self._lose(ended, failure)
         self._write_soon()
         turn.set_result(failure)  # last: who waits goes on within this call
 
-    def _lose(self, keys: set[ShareKey], failure: LogError) -> None:
+    def _lose(self, ended: set[ShareKey], failure: LogError) -> None:
         """Nothing of this turn counts, nor what was built on it meanwhile, but for what cannot be taken back."""
-        keys |= self._keys
+        keys = self._keys_being_written | self._keys
+        self._ended |= ended | (keys - self.bases.keys())
         self._entries = [*self.steps.to_tell(), *(entry(key, Kind.TOMBSTONE) for key in self._ended)]
-        self._keys = self._ended.copy()
+        self._keys = set()
         if self._entries and not self._again_asked:
             self._again_asked = True
             self._timer.at(self._clock() + AGAIN_MS, self._say_again)
@@ -188,10 +198,9 @@ class Journal:
         if self._entries:
             self._take_turn()
 
-    def _note(self, position: int, keys: set[ShareKey]) -> None:
-        for key in keys - self._ended:  # of those nothing is to be kept, or no history could ever be dropped
+    def _note(self, position: int) -> None:
+        for key in self._keys_being_written:
             self.bases.setdefault(key, position)
-        self._ended &= self._keys
         if not self._sync_due and self._durability is Durability.WRITTEN:
             self._sync_due = True
             self._timer.at(self._clock() + self._sync_ms, self._sync)
@@ -210,7 +219,6 @@ class Journal:
 
     async def close(self) -> None:
         """Write what is recorded, then close the log."""
-        self._say_again()
         try:
             await self.written()
         finally:
