@@ -481,3 +481,18 @@ async def test_the_beginning_of_looking_outlives_that_the_journal_is_written_ane
     await world.restart()
     assert await listed(world) == [(0, HOUR), (0, HOUR)]
     assert await come(world, topic) == []
+
+
+async def test_a_start_does_not_shorten_before_it_has_looked(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One partition came back shorter, which is noted; of another one not all has been looked into by then."""
+    monkeypatch.setattr(scheduled, 'SLACK_BYTES', 0)
+    lost, topic = await world.topic('lost'), await world.topic('t')
+    await publish(world, lost, HOUR)
+    await publish(world, topic, HOUR)
+    world.pass_time(scheduled.CHECKPOINT_MS)
+    await settled()
+    await publish(world, topic, HOUR)
+    name = world.catalog.topics['lost'].log_name(0)
+    world.directory = world.directory.restarted(power_loss=True, names=[name])
+    await world.restart()
+    assert await come(world, topic) == []

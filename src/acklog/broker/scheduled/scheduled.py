@@ -124,8 +124,12 @@ class Scheduled:
         await self._write(Durability.SYNCED)
 
     async def _write(self, durability: Durability) -> None:
+        log = await self._open()
+        await self._append(log, durability)
+        self._tidy(log)
+
+    async def _append(self, log: Log, durability: Durability) -> None:
         async with self._writing:
-            log = await self._open()
             while self._entries:
                 size = count = 0
                 while count < len(self._entries) and size < WRITE_BYTES:
@@ -137,7 +141,6 @@ class Scheduled:
                 del self._entries[:count]
             if durability is Durability.SYNCED:
                 await log.flush()
-        self._tidy(log)
 
     async def _open(self) -> Log:
         if self._log is None:
@@ -197,13 +200,14 @@ class Scheduled:
                     partition = self._broker.partition(*key)
                     if partition is not None:
                         self._later(partition).schedule.fold(event)
-        cut = [later for later in self._laters.values() if later.schedule.seen > later.partition.log.end]
-        for later in cut:
-            event = Cut(later.partition.log.end)
-            later.schedule.fold(event)
-            self.record(later, [event])
-        if cut:  # before other records get those offsets
-            await self.written()
+        for later in self._laters.values():
+            if later.schedule.seen > later.partition.log.end:
+                event = Cut(later.partition.log.end)
+                later.schedule.fold(event)
+                self.record(later, [event])
+        # Before other records get those offsets; and what was read may not have been on disk. It is not shortened: of
+        # what has not been looked into yet nothing can be said anew.
+        await self._append(log, Durability.SYNCED)
 
     async def close(self) -> None:
         """All is said, so that the next start looks into nothing."""
