@@ -62,6 +62,7 @@ class Catalog(CatalogView):
         log = await opener.open(NAME, CONFIG, internal=True)
         catalog = cls(CatalogLog(log, CatalogState(settings), clock))
         await catalog._log.recover()
+        await log.flush()  # the last process may have died before: what is built on it must not outlive it
         catalog._producer_id = catalog._producer_ids_end = catalog._state.next_producer_id
         if not catalog.cluster_id:
             _check_new(opener)

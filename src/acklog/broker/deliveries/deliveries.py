@@ -220,7 +220,7 @@ class Deliveries:
         7).
         """
         broker = self._broker
-        replay = await Replay(self._empty).run(self.journal.log)
+        replay, cut = await Replay(self._empty).run(self.journal.log), False
         self.journal.bases, self.journal.sizes = replay.bases, replay.sizes
         self._highest_lock = replay.highest_lock
         for key, state in replay.states.items():
@@ -232,10 +232,13 @@ class Deliveries:
             state.config = share_config(group, broker.cut_ms, partition.topic_name)
             if state.end > partition.log.end:
                 state.cut(partition.log.end)
+                cut = True
             state.log_starts_at(partition.log.start)
             state.restarted(max(broker.clock(), replay.latest), group.integer('share.session.timeout.ms'))
             delivery.decided()  # dead letters that may have been written before are owed: at least once
         await self.journal.written()
+        if cut:  # on disk before other records get those offsets, and are
+            await self.journal.log.flush()
         return replay.latest
 
     # -- the clock -----------------------------------------------------------------------------------------------------
