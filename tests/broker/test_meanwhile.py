@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
-from tests.broker.groups_world import World, delivery_of, settled
+from tests.broker.groups_world import START, World, delivery_of, settled
 
 from acklog.broker.api import Refused
 from acklog.broker.broker import JOURNAL
 from acklog.broker.deliveries.delivery import ShareDelivery
-from acklog.broker.eager import turn
+from acklog.broker.eager import AT_A_TIME, turn
 from acklog.broker.journal import format as journal_format
 from acklog.broker.journal import shortening
+from acklog.broker.operations import Selection, Target
 from acklog.errors import Failed
+from acklog.log.seam import Durability
 from acklog.log.trouble import Trouble
+from acklog.wire.record_batch import build
 
 AN_HOUR_AGO = {'share.auto.offset.reset': 'by_duration:PT1H'}
+HOUR = 3_600_000
 DELAY = 9  # turns of the loop, at most, that a log takes
+MANY = 2 * AT_A_TIME
 
 
 @pytest.fixture
@@ -52,9 +57,58 @@ async def test_a_group_that_is_deleted_while_it_begins(world: World, turns: int)
     for _ in range(turns):
         await turn()
     beginning = world.broker.deliveries.get(group, topic, 0)
-    _, begun_on = await asyncio.gather(deleting, beginning, return_exceptions=True)
-    assert isinstance(begun_on, ShareDelivery | Refused)
+    _, records_in = await asyncio.gather(deleting, beginning, return_exceptions=True)
+    assert isinstance(records_in, ShareDelivery | Refused)
     assert len(world.broker.deliveries) == 0
+
+
+async def _seek(world: World) -> None:
+    await world.broker.operations.seek(world.caller('o'), 'g', Target('latest'), 't')
+
+
+async def _move(world: World) -> None:
+    await world.broker.operations.scheduled_move(world.caller('o'), Selection('t'), START + 2 * HOUR)
+
+
+async def _leave(world: World) -> None:
+    await world.broker.operations.leave(world.caller('a'), 'g', 'a')
+
+
+@pytest.mark.parametrize('records_in', [1, MANY])
+@pytest.mark.parametrize('change', [_seek, _move, _leave])
+async def test_what_got_lost_while_others_had_their_turn_is_not_answered(
+    change: Callable[[World], Awaitable[None]], records_in: int
+) -> None:
+    """A change of many partitions, so many of which have records, or one that waits for other logs as well."""
+    world = await World.open({'acklog.deliver.at.enable': 'true'})
+    topic = await world.topic('t', MANY)
+    header = 'acklog-deliver-at', str(START + HOUR).encode()
+    for index in range(records_in):
+        partition = world.broker.partition(topic, index)
+        assert partition is not None
+        for headers in ([], [header]):
+            await partition.append(build([(None, b'v', headers)], timestamp=START), START, Durability.WRITTEN)
+    await world.catalog.alter_group_configs('g', lambda _: {'share.auto.offset.reset': 'earliest'})
+    await world.broker.operations.acquire(world.caller('a'), 'g', 'a', ['t'], MANY)
+    before = states(world, topic, records_in)
+    world.directory.trouble.on_demand[JOURNAL] = [Failed]
+    with pytest.raises(Failed):
+        await change(world)
+    await settled()
+    assert states(world, topic, records_in) == before
+    await World.close_all()
+
+
+async def test_where_a_group_begins_is_not_answered_either(world: World) -> None:
+    await world.topic('t', MANY)
+    await world.groups.ensure('g')
+    world.directory.trouble.on_demand[JOURNAL] = [Failed]
+    with pytest.raises(Failed):
+        await _seek(world)
+
+
+def states(world: World, topic: bytes, count: int) -> list[list[str]]:
+    return [[world.fate(topic, offset, index) for offset in (0, 1)] for index in range(count)]
 
 
 async def reading(world: World, topic: bytes) -> asyncio.Future[object]:

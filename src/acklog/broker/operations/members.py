@@ -202,8 +202,10 @@ class Members(Operation):
         found = self._group(caller, group, 'READ')
         for delivery in self.broker.deliveries.of_group(found.id):
             delivery.left(member)
+        journal = self.broker.deliveries.journal
+        written = journal.pending()
         await self.broker.groups.members.leave(group, member)
-        await self.broker.deliveries.journal.written()
+        await journal.confirmed(written)
 
 
 def _for_core(ack: Ack, token: Token) -> TokenAck:

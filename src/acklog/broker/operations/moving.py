@@ -55,12 +55,16 @@ class Moving(Operation):
             if not dry_run:
                 delivery.change(lambda state, offset=offset: operators.seek(state, offset))  # type: ignore[misc]
         if not dry_run:
-            pace = Pace()
+            pace, journal = Pace(), self.broker.deliveries.journal
+            turns = {journal.pending()}
             for place, offset in places:
                 await pace.keep()
                 if place.deliveries.get(found.id) is None:
                     await self.broker.deliveries.get(found, place.topic_id, place.index, start=offset)
-            await self.broker.deliveries.journal.written()
+                    turns.add(journal.pending())
+            await journal.written()
+            for turn in turns:  # each may have got lost while others had theirs
+                await journal.confirmed(turn)
         return sought
 
     def _places(self, caller: Caller, group: Group, topic: str | None, partition: int | None) -> list[Partition]:

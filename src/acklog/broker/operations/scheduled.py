@@ -118,10 +118,10 @@ class ScheduledRecords(Operation):
                 records += len(offsets)
                 if offsets and not dry_run:
                     self._step(later, of, offsets, now, step, event)
+                    await self.broker.deliveries.journal.written()
                 await turn()
         if not dry_run:
             await self.broker.scheduled.written()
-            await self.broker.deliveries.journal.written()
         return Changed(records, dry_run)
 
     def _step(self, later: Later, of: Group | None, offsets: BitMap64, now: int, step: Step, event: Event) -> None:
