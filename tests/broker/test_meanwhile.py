@@ -62,6 +62,17 @@ async def test_a_group_that_is_deleted_while_it_begins(world: World, turns: int)
     assert len(world.broker.deliveries) == 0
 
 
+async def test_a_group_that_was_deleted_does_not_begin_anywhere(world: World) -> None:
+    """Also where it is said from where on, which needs no looking."""
+    topic = await begun(world)
+    group = world.catalog.groups['g']
+    await world.groups.delete('g')
+    for start in (None, 0):
+        with pytest.raises(Refused):
+            await world.broker.deliveries.get(group, topic, 0, start=start)
+    assert len(world.broker.deliveries) == 0
+
+
 async def _seek(world: World) -> None:
     await world.broker.operations.seek(world.caller('o'), 'g', Target('latest'), 't')
 

@@ -59,7 +59,7 @@ class Deliveries:
     async def get(self, group: Group, topic_id: bytes, index: int, *, start: int | None = None) -> ShareDelivery:
         """The group's share partition; a new one begins at `start`, by default where `share.auto.offset.reset` says.
 
-        Raises Refused when the partition is not here (any more)."""
+        Raises Refused when the partition or the group is not here (any more)."""
         key = ShareKey(group.id, topic_id, index)
         if (found := self._all.get(key)) is not None:
             return found
@@ -70,9 +70,9 @@ class Deliveries:
             start = await self._reset(group, partition)
             if (found := self._all.get(key)) is not None:
                 return found
-            known = self._broker.catalog.groups.get(group.name)
-            if self._broker.partition(topic_id, index) is not partition or known is not group:
-                raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, 'the topic or the group was deleted meanwhile')
+        known = self._broker.group_by_id(group.id)
+        if self._broker.partition(topic_id, index) is not partition or known is not group:
+            raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, 'the topic or the group was deleted meanwhile')
         locks = max(self._broker.clock() * 1000, self._highest_lock)  # no two of them have the same, not of one
         config = share_config(group, self._broker.cut_ms, partition.topic_name)
         state = SharePartition(config, start, locks=locks)  # that ended and began anew either
