@@ -17,7 +17,7 @@ from acklog.broker.journal import shortening
 from acklog.broker.journal.refolds import LONGEST_MS
 from acklog.errors import Failed, Full, LogError, OutcomeUnknown
 
-STORAGE_ERROR = 56
+STORAGE_ERROR, INVALID_RECORD_STATE = 56, 121
 EARLIEST = {'share.auto.offset.reset': 'earliest'}
 
 
@@ -198,6 +198,21 @@ async def test_what_is_being_written_when_nothing_else_is_left_is_not_cut_off(wo
     assert await taken == [0]
     await world.restart()
     assert fates(world, topic, 1) == ['acquired a']
+
+
+async def test_what_a_refused_call_found_due_is_told_before_a_snapshot_has_it(world: World) -> None:
+    """Else it would happen twice, which no start can fold."""
+    topic = await begun(world, 2)
+    assert await world.take('a', 0, (topic, 0), count=2) == [0, 1]
+    world.now += 30_000  # and the timer has not called yet
+    assert await world.sign_off('a', 1, topic, 0) == [0, INVALID_RECORD_STATE]
+    journal = world.broker.deliveries.journal
+    await journal.shortening.snapshot(next(iter(journal.bases)))
+    world.pass_time(0)
+    assert await world.take('b', 0, (topic, 0), count=1) == [0]
+    await journal.log.truncate_before(journal.needed_from)
+    await world.restart()
+    assert fates(world, topic, 2) == ['acquired b', 'available after 1 failure']
 
 
 @pytest.mark.parametrize('failing', range(6))

@@ -203,7 +203,10 @@ class Deliveries:
 
     def _snapshot(self, key: ShareKey) -> Iterable[Event] | None:
         delivery = self._all.get(key)
-        return None if delivery is None or delivery.fenced else delivery.state.snapshot()
+        if delivery is None or delivery.fenced:
+            return None
+        delivery.decided()  # a call that was refused may have found something due: not in the snapshot and behind it
+        return delivery.state.snapshot()
 
     def _lost(self, keys: Collection[ShareKey]) -> None:
         for key in keys:
