@@ -14,6 +14,8 @@ from tests.broker.test_power_loss import EVERYTHING, MESSAGES, SYNC_ALL, SYNC_LA
 from tests.log.slow_disk import soon
 
 from acklog.broker.catalog.config_changes import change_topic
+from acklog.broker.operations import Selection
+from acklog.errors import Failed
 from acklog.log.seam import Durability
 from acklog.wire.record_batch import build
 
@@ -100,3 +102,22 @@ async def publish_for_later(world: Machine, topic: bytes) -> None:
     assert partition is not None
     header = 'acklog-deliver-at', str(world.now + HOUR).encode()
     await partition.append(build([(None, b'v', [header])], timestamp=world.now), world.now, Durability.SYNCED)
+
+
+@pytest.mark.parametrize('log', ['__catalog', '__scheduled'])
+async def test_what_was_being_written_anew_when_the_process_died_does_not_keep_the_next_one_from_starting(
+    log: str,
+) -> None:
+    world, topic = await machine(SYNC_LATER)
+    await change_topic(world.broker, 'orders', lambda _: {ENABLE: 'true'}, only=False)
+    await publish_for_later(world, topic)
+    world.files.fail('fdatasync', path=f'*/{log}/*')
+    world.files.fail('pwritev', path=f'*/{log}/*.new', times=None)
+    if log == '__catalog':
+        with pytest.raises(Failed):
+            await world.topic('new')
+    else:
+        with pytest.raises(Failed):
+            await world.broker.operations.scheduled_cancel(world.caller('o'), Selection('orders'))
+    await world.restart()
+    assert 'orders' in world.catalog.topics

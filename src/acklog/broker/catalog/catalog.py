@@ -11,6 +11,7 @@ Topics, groups and configs are on disk (synced) when a call returns; notes survi
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import uuid
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
@@ -62,7 +63,8 @@ class Catalog(CatalogView):
         log = await opener.open(NAME, CONFIG, internal=True)
         catalog = cls(CatalogLog(log, CatalogState(settings), clock))
         await catalog._log.recover()
-        await log.flush()  # the last process may have died before: what is built on it must not outlive it
+        with contextlib.suppress(LogError):  # after a failed sync it is being written anew already
+            await log.flush()  # the last process may have died before: what is built on it must not outlive it
         catalog._producer_id = catalog._producer_ids_end = catalog._state.next_producer_id
         if not catalog.cluster_id:
             _check_new(opener)

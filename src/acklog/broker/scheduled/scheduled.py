@@ -11,6 +11,7 @@ before is dropped.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -205,9 +206,11 @@ class Scheduled:
                 event = Cut(later.partition.log.end)
                 later.schedule.fold(event)
                 self.record(later, [event])
-        # Before other records get those offsets; and what was read may not have been on disk. It is not shortened: of
-        # what has not been looked into yet nothing can be said anew.
-        await self._append(log, Durability.SYNCED)
+        # Before other records get those offsets. It is not shortened: of what has not been looked into yet nothing can
+        # be said anew.
+        await self._append(log, Durability.SYNCED if self._entries else Durability.WRITTEN)
+        with contextlib.suppress(LogError):  # after a failed sync it is being written anew already
+            await log.flush()  # the last process may have died before
 
     async def close(self) -> None:
         """All is said, so that the next start looks into nothing."""
