@@ -14,8 +14,10 @@
     │   ├── SessionEpoch         not the epoch that comes next
     │   └── SessionLimit         there are as many as there may be
     ├── BatchError           a record batch is refused on the way in
-    │   ├── CorruptBatch         CRC, lengths or counts do not fit
+    │   ├── CorruptBatch         CRC or lengths do not fit
+    │   ├── InvalidBatch         what it says of itself cannot be
     │   ├── UnsupportedFormat    a message format older than v2
+    │   ├── TooManyBatches       more than may come together
     │   └── BatchTooLarge        above max.message.bytes
     ├── ProducerError        an idempotent producer is out of step
     │   ├── OutOfOrderSequence   a gap in its sequence
@@ -99,7 +101,11 @@ class BatchError(AcklogError):
 
 
 class CorruptBatch(BatchError):
-    """Its CRC, lengths or counts do not fit."""
+    """Its CRC or lengths do not fit, or it cannot be unpacked."""
+
+
+class InvalidBatch(BatchError):
+    """It arrived as it was sent, and says of itself what cannot be, or is not a producer's to say."""
 
 
 class UnsupportedFormat(BatchError):

@@ -13,7 +13,7 @@ from aiokafka.record.default_records import DefaultRecordBatch, DefaultRecordBat
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acklog.errors import BatchError, BatchTooLarge, CorruptBatch, UnsupportedFormat
+from acklog.errors import BatchError, BatchTooLarge, CorruptBatch, InvalidBatch, UnsupportedFormat
 from acklog.wire import compression, record_batch
 from acklog.wire.record_batch import HEADER_SIZE, NewRecord, Record, Span, build, check, records, spans
 from acklog.wire.records import rows as rows_in
@@ -145,20 +145,20 @@ IDEMPOTENT = bytes(batch(b'a', producer_id=1, producer_epoch=0, base_sequence=0)
         (patched(GOOD, 8, '>i', -1), CorruptBatch, 'a batch of 11 bytes'),
         (patched(GOOD, 8, '>i', (1 << 31) - 1), CorruptBatch, 'a batch of'),
         (patched(GOOD, len(GOOD) - 2, 'b', 7, seal=False), CorruptBatch, 'CRC'),
-        (patched(GOOD, 57, '>i', 3), CorruptBatch, '3 records with a last offset delta of 1'),
-        (patched(GOOD, 57, '>i', 0), CorruptBatch, '0 records'),
-        (patched(patched(GOOD, 57, '>i', -1), 23, '>i', -2), CorruptBatch, '-1 records'),
-        (claiming(GOOD, 3), CorruptBatch, '3 records are more than 77 bytes can hold'),
-        (claiming(GOOD, (1 << 31) - 1), CorruptBatch, '2147483647 records are more than'),
+        (patched(GOOD, 57, '>i', 3), InvalidBatch, '3 records with a last offset delta of 1'),
+        (patched(GOOD, 57, '>i', 0), InvalidBatch, '0 records'),
+        (patched(patched(GOOD, 57, '>i', -1), 23, '>i', -2), InvalidBatch, '-1 records'),
+        (claiming(GOOD, 3), InvalidBatch, '3 records are more than 77 bytes can hold'),
+        (claiming(GOOD, (1 << 31) - 1), InvalidBatch, '2147483647 records are more than'),
         (claiming(batch(b'a', compression='zstd'), 1_000_001), BatchTooLarge, '1000001 records, at most 1000000'),
         (claiming(batch(b'a', compression='gzip'), (1 << 31) - 1), BatchTooLarge, '2147483647 records, at most'),
         (patched(GOOD, 21, '>h', 5), CorruptBatch, 'unknown compression 5'),
-        (patched(GOOD, 21, '>h', 0x20), CorruptBatch, 'control'),
-        (patched(GOOD, 21, '>h', 0x08), CorruptBatch, 'LogAppendTime'),
-        (patched(GOOD, 21, '>h', 0x10), CorruptBatch, 'transactional batch without a producer id'),
-        (patched(IDEMPOTENT, 51, '>h', -1), CorruptBatch, 'without epoch or sequence'),
-        (patched(IDEMPOTENT, 53, '>i', -1), CorruptBatch, 'without epoch or sequence'),
-        (GOOD + patched(GOOD, 21, '>h', 0x20), CorruptBatch, 'control'),
+        (patched(GOOD, 21, '>h', 0x20), InvalidBatch, 'control'),
+        (patched(GOOD, 21, '>h', 0x08), InvalidBatch, 'LogAppendTime'),
+        (patched(GOOD, 21, '>h', 0x10), InvalidBatch, 'transactional batch without a producer id'),
+        (patched(IDEMPOTENT, 51, '>h', -1), InvalidBatch, 'without epoch or sequence'),
+        (patched(IDEMPOTENT, 53, '>i', -1), InvalidBatch, 'without epoch or sequence'),
+        (GOOD + patched(GOOD, 21, '>h', 0x20), InvalidBatch, 'control'),
         (bytes(batch(bytes(1000))), BatchTooLarge, 'at most 1000'),
     ],
 )

@@ -13,7 +13,8 @@ from acklog.wire.error_code import ErrorCode
 _CODES: dict[type[AcklogError], ErrorCode] = {
     errors.InvalidRecordState: ErrorCode.INVALID_RECORD_STATE,
     errors.CorruptBatch: ErrorCode.CORRUPT_MESSAGE,
-    errors.UnsupportedFormat: ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,
+    errors.InvalidBatch: ErrorCode.INVALID_RECORD,
+    errors.UnsupportedFormat: ErrorCode.INVALID_RECORD,
     errors.TooManyBatches: ErrorCode.INVALID_RECORD,
     errors.BatchTooLarge: ErrorCode.MESSAGE_TOO_LARGE,
     errors.OutOfOrderSequence: ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,

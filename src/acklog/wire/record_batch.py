@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import crc32c as _crc32c
 
-from acklog.errors import BatchTooLarge, CorruptBatch, TooManyBatches, UnsupportedFormat
+from acklog.errors import BatchTooLarge, CorruptBatch, InvalidBatch, TooManyBatches, UnsupportedFormat
 from acklog.wire import compression as _compression
 from acklog.wire.primitives import Buffer
 from acklog.wire.records import NewRecord as NewRecord
@@ -155,9 +155,10 @@ def check(data: Buffer, max_bytes: int, most: int | None = None) -> list[Header]
     """Check what a producer wants to have stored: one or more whole batches, at most `most`.
 
     `max_bytes`: largest batch (`max.message.bytes`). Returns their headers, in order; one lies behind the other. Raises
-    UnsupportedFormat for a magic below 2, BatchTooLarge, TooManyBatches, and CorruptBatch for all else: lengths, CRC,
-    counts (no more records than the bytes can hold), attributes that are not a producer's to set, producer ids without
-    epoch or sequence. A compressed batch of more than MOST_COMPRESSED records is too large as well.
+    CorruptBatch for lengths and CRC, so that producers send again; InvalidBatch for counts (no more records than the
+    bytes can hold), attributes that are not a producer's to set, producer ids without epoch or sequence;
+    UnsupportedFormat for a magic below 2; TooManyBatches; BatchTooLarge, also for a compressed batch of more than
+    MOST_COMPRESSED records.
     """
     if not len(data):
         raise CorruptBatch('no batch at all')
@@ -212,23 +213,23 @@ def _most_records(header: Header) -> int:
 
 def _check_counts(header: Header) -> None:
     if header.record_count <= 0 or header.last_offset_delta != header.record_count - 1:
-        raise CorruptBatch(f'{header.record_count} records with a last offset delta of {header.last_offset_delta}')
+        raise InvalidBatch(f'{header.record_count} records with a last offset delta of {header.last_offset_delta}')
     if header.attributes & CONTROL:
-        raise CorruptBatch('control batches are not for producers')
+        raise InvalidBatch('control batches are not for producers')
     if header.attributes & LOG_APPEND_TIME:
-        raise CorruptBatch("the timestamp type LogAppendTime is the server's to set")
+        raise InvalidBatch("the timestamp type LogAppendTime is the server's to set")
     compression_name(header.attributes)
     if header.record_count > _most_records(header):
         if header.attributes & COMPRESSION_MASK:
             raise BatchTooLarge(
                 f'a compressed batch of {header.record_count} records, at most {MOST_COMPRESSED} are allowed'
             )
-        raise CorruptBatch(f'{header.record_count} records are more than {header.size} bytes can hold')
+        raise InvalidBatch(f'{header.record_count} records are more than {header.size} bytes can hold')
     if header.producer_id >= 0:
         if header.producer_epoch < 0 or header.base_sequence < 0:
-            raise CorruptBatch('a producer id without epoch or sequence')
+            raise InvalidBatch('a producer id without epoch or sequence')
     elif header.attributes & TRANSACTIONAL:
-        raise CorruptBatch('a transactional batch without a producer id')
+        raise InvalidBatch('a transactional batch without a producer id')
 
 
 def place(data: bytearray | memoryview, position: int, base_offset: int, leader_epoch: int) -> None:

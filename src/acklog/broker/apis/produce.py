@@ -2,8 +2,9 @@
 
 - acks=0: no answer; what cannot be stored closes the connection, as Kafka does, for there is no other way to say so.
 - acks=1: answered when the operating system has it. acks=-1: when it is on disk (one node: no replicas to wait for).
-- Batches are checked (lengths, CRC, format v2) and stored as they came. Older formats are
-  UNSUPPORTED_FOR_MESSAGE_FORMAT; more than one batch for a partition is INVALID_RECORD.
+- Batches are checked (lengths, CRC, format v2) and stored as they came. Older formats, more than one batch for a
+  partition and what cannot be, such as more records than the bytes hold, are INVALID_RECORD, upon which producers give
+  up; CORRUPT_MESSAGE, upon which they send again, is for lengths and CRC.
 - Very many partitions are begun with a few at a time. What else the same connection publishes begins after that, so its
   order stays.
 - Idempotent producers: duplicates are answered with the offsets of the original, gaps with
