@@ -106,6 +106,17 @@ def has_members(group: str) -> Refused:
     return Refused(ErrorCode.NON_EMPTY_GROUP, error_words.has_members(f'group {group!r}'))
 
 
+def check_leader_epoch(partition: Partition, known: int) -> None:
+    """Raises Refused when a client knows another leader epoch of the partition (KIP-320). `known` -1: it knows none."""
+    epoch = partition.log.epoch
+    if known > epoch:
+        raise Refused(
+            ErrorCode.UNKNOWN_LEADER_EPOCH, f'{_place(partition)} is at leader epoch {epoch}, not at {known} yet'
+        )
+    if 0 <= known < epoch:
+        raise Refused(ErrorCode.FENCED_LEADER_EPOCH, f'{_place(partition)} is at leader epoch {epoch}, not at {known}')
+
+
 def not_more_partitions(topic: Topic, count: int) -> Refused:
     """A topic can only get more than it has."""
     words = f'topic {topic.name!r} has {topic.partitions} partitions: {count} would not be more'

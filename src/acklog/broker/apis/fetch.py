@@ -3,7 +3,9 @@
 - Waits until `min_bytes` are there, at most `max_wait_ms`; answers at once when a partition has an error.
 - At least one batch is returned even if it is larger than the limits (KIP-74).
 - Read-committed readers stop at the stable end and are told the aborted transactions.
-- Sessions as in KIP-227: see `fetch_session`. Requests of replicas are refused: there are none.
+- Sessions as in KIP-227: see `fetch_session`. Requests of replicas (up to v14) are refused: there are none.
+- A client that knows an older leader epoch gets FENCED_LEADER_EPOCH, one that knows a newer one UNKNOWN_LEADER_EPOCH
+  (KIP-320); both ask for metadata and go on.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from acklog.broker.deliveries.waiting import Waiter
 from acklog.broker.eager import turn
 from acklog.broker.fetch_session import FetchSession, Key, outside
 from acklog.broker.partition import Partition
-from acklog.broker.refusals import no_partition, no_topic, no_topic_id
+from acklog.broker.refusals import check_leader_epoch, no_partition, no_topic, no_topic_id
 from acklog.errors import AcklogError, OutOfRange
 from acklog.wire import fetch
 from acklog.wire.error_code import ErrorCode
@@ -69,6 +71,7 @@ class _Reading:
     def __init__(self, broker: Broker, caller: Caller, request: fetch.Request) -> None:
         self._broker = broker
         self._caller = caller
+        self._replica = request.replica_id >= 0
         self._committed = request.isolation_level == fetch.READ_COMMITTED
         self._room = caller.room()
         self._left = min(max(request.max_bytes, 0), broker.fetch_max_bytes, self._room)
@@ -98,6 +101,7 @@ class _Reading:
 
     async def _read(self, key: Key, wanted: fetch.Partition) -> fetch.PartitionResponse:
         partition = self._partition(key)
+        check_leader_epoch(partition, wanted.leader_epoch)
         log = partition.log
         visible_end = log.visible_end
         end = log.stable_end if self._committed else visible_end
@@ -138,6 +142,8 @@ class _Reading:
         partition = self._broker.partition(topic.id_bytes, index)
         if partition is None:
             raise no_partition(topic, index)
+        if self._replica:
+            raise Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER, 'there are no replicas')
         return partition
 
 

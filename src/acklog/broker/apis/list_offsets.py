@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from acklog.broker.answers import answer_to
 from acklog.broker.api import Api, Caller, Refused
 from acklog.broker.eager import RECORDS_AT_A_TIME, Pace, turn
-from acklog.broker.refusals import no_partition, no_topic
+from acklog.broker.refusals import check_leader_epoch, no_partition, no_topic
 from acklog.errors import BatchError, LogError
 from acklog.wire.error_code import ErrorCode
 from acklog.wire.record_batch import read_header, records
@@ -72,11 +72,7 @@ def _partition(broker: Broker, caller: Caller, name: str, wanted: Any) -> Partit
     if partition is None:
         raise no_partition(topic, wanted.partition_index)
     broker.authorize(caller, 'DESCRIBE', 'TOPIC', name)
-    known = getattr(wanted, 'current_leader_epoch', -1)
-    if known > partition.log.epoch:
-        raise Refused(ErrorCode.UNKNOWN_LEADER_EPOCH, f'The leader epoch is {partition.log.epoch}.')
-    if 0 <= known < partition.log.epoch:
-        raise Refused(ErrorCode.FENCED_LEADER_EPOCH, f'The leader epoch is {partition.log.epoch}.')
+    check_leader_epoch(partition, getattr(wanted, 'current_leader_epoch', -1))
     return partition
 
 
