@@ -164,7 +164,8 @@ async def test_what_there_is_to_describe() -> None:
     await alter(world, 'h', 'a', p0=0)
     assert await describe(world, 'h', 'a', 0, 1, 7) == {'a-0': (0, 0), 'a-1': (-1, -1), 'a-7': (-1, -1)}
     assert await describe(world, 'h', 'b', 0) == {'b-0': (-1, -1)}
-    assert await describe(world, 'i') == GROUP_NOT_FOUND
+    assert await describe(world, 'i') == {}  # that it does not exist is no error, as on Kafka
+    assert await describe(world, 'i', 'a', 0) == {'a-0': (-1, -1)}
 
 
 async def test_all_of_a_group_is_described_once() -> None:
@@ -182,6 +183,11 @@ async def test_a_group_forgets_a_topic() -> None:
     answer = await world.call(DELETE_OFFSETS, fields)
     assert [(r['topic_name'], r['error_code']) for r in answer['responses']] == [('a', 0), ('b', UNKNOWN_TOPIC)]
     assert await describe(world, 'h') == {}
+    answer = await world.call(DELETE_OFFSETS, fields)
+    assert [(r['topic_name'], r['error_code']) for r in answer['responses']] == [
+        ('a', UNKNOWN_TOPIC),
+        ('b', UNKNOWN_TOPIC),
+    ]
     for group, code in (('', INVALID_GROUP), ('g', NON_EMPTY), ('i', GROUP_NOT_FOUND)):
         assert (await world.call(DELETE_OFFSETS, {'group_id': group, 'topics': []}))['error_code'] == code
 

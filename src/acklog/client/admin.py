@@ -198,6 +198,8 @@ class Admin:
         """What a share group still has to do, by partition (KIP-932; the number itself: KIP-1226). Raises NotFound."""
         fields = {'groups': [{'group_id': group, 'topics': None}]}
         answer = await self._cluster.call_coordinator(group, _Checked(DESCRIBE_SHARE_GROUP_OFFSETS, fields))
+        if not answer.groups[0].topics:
+            await self.describe_group(group)  # a group that is not there has begun with nothing, and that is no error
         return sorted(
             await asyncio.gather(
                 *(self._lag(topic.topic_name, p) for topic in answer.groups[0].topics for p in topic.partitions)

@@ -1,6 +1,7 @@
 """DeleteShareGroupOffsets (92), v0: a group forgets what it has taken and signed off of topics (KIP-932).
 
 - The group must exist and have no members: GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP.
+- A topic that the group has nothing of is UNKNOWN_TOPIC_OR_PARTITION, as one that does not exist.
 - Taken up again, a topic begins where `share.auto.offset.reset` says.
 """
 
@@ -13,6 +14,7 @@ from acklog.broker.api import Api, Caller, Refused
 from acklog.broker.eager import Pace
 from acklog.broker.refusals import check_group_name, no_topic
 from acklog.errors import AcklogError
+from acklog.wire.error_code import ErrorCode
 
 if TYPE_CHECKING:
     from acklog.broker.broker import Broker
@@ -39,8 +41,10 @@ async def _topic(broker: Broker, caller: Caller, group: Group, name: str) -> dic
         broker.authorize(caller, 'READ', 'TOPIC', name)
         if topic is None:
             raise no_topic(name)
-        for index in range(topic.partitions):
-            await broker.deliveries.delete_partition(group, topic.id_bytes, index)
+        ended = [await broker.deliveries.delete_partition(group, topic.id_bytes, i) for i in range(topic.partitions)]
+        if not any(ended):
+            words = f'group {group.name!r} has nothing of topic {name!r}'
+            raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, words)
     except AcklogError as error:
         code, message = answer_to(error)
         return {'topic_name': name, 'error_code': code, 'error_message': message}

@@ -1,6 +1,7 @@
 """DescribeShareGroupOffsets (90), v0-v1: where groups are on partitions; from v1 on how far behind (KIP-932, KIP-1226).
 
-- Topics null: all partitions that the group has begun with. Named ones that it has not are answered with offset -1.
+- Topics null: all partitions that the group has begun with. Named ones that it has not are answered with offset -1. A
+  group that does not exist has begun with none, and that is no error: so it is on Kafka.
 - The lag counts the records that are not settled: those that wait, are held or are still to be taken.
 """
 
@@ -30,14 +31,14 @@ async def handle(broker: Broker, caller: Caller, version: int, request: Any) -> 
 def _group(broker: Broker, caller: Caller, asked: Any) -> dict[str, Any]:
     try:
         broker.authorize(caller, 'DESCRIBE', 'GROUP', asked.group_id)
-        group = broker.groups.existing(asked.group_id)
     except Refused as refused:
         return {
             'group_id': asked.group_id, 'topics': [], 'error_code': refused.code, 'error_message': refused.message,
         }  # fmt: skip
+    group = broker.catalog.groups.get(asked.group_id)
     topics: list[dict[str, Any]] | Lazily[Any, dict[str, Any]]
     if asked.topics is None:
-        topics = _begun(broker, caller, group)
+        topics = [] if group is None else _begun(broker, caller, group)
     else:
         topics = Lazily(lambda topic: _named(broker, caller, group, topic.topic_name, topic.partitions), asked.topics)
     return {'group_id': asked.group_id, 'topics': topics, 'error_code': 0}
@@ -55,14 +56,14 @@ def _begun(broker: Broker, caller: Caller, group: Group) -> list[dict[str, Any]]
     ]
 
 
-def _named(broker: Broker, caller: Caller, group: Group, name: str, indexes: Collection[int]) -> dict[str, Any]:
+def _named(broker: Broker, caller: Caller, group: Group | None, name: str, indexes: Collection[int]) -> dict[str, Any]:
     topic = broker.catalog.topics.get(name)
     try:
         broker.authorize(caller, 'DESCRIBE', 'TOPIC', name)
     except Refused as refused:
         error = {'start_offset': NONE, 'error_code': refused.code, 'error_message': refused.message}
         return {'topic_name': name, 'partitions': Lazily(lambda index: {'partition_index': index, **error}, indexes)}
-    if topic is None:
+    if topic is None or group is None:
         return {'topic_name': name, 'partitions': Lazily(lambda index: _partition(index, None), indexes)}
     partitions = Lazily(lambda index: _partition(index, broker.deliveries.find(group, topic.id_bytes, index)), indexes)
     return {'topic_name': name, 'topic_id': topic.id, 'partitions': partitions}

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from acklog.broker.broker import Broker
 
 ASSIGNOR = 'simple'  # the only one that Kafka has for share groups
-OPERATIONS = 1 << 3 | 1 << 6 | 1 << 8  # READ, DELETE, DESCRIBE: all that a group knows
+# READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS: all that a group knows
+OPERATIONS = 1 << 3 | 1 << 6 | 1 << 8 | 1 << 10 | 1 << 11
 NOT_ASKED = -(1 << 31)
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from acklog.broker.api import Api, Caller, Refused
 from acklog.broker.refusals import check_member_name
 from acklog.core.assignment import Assignment
-from acklog.core.membership import LEAVE_EPOCH
+from acklog.core.membership import JOIN_EPOCH, LEAVE_EPOCH
 from acklog.wire.error_code import ErrorCode
 from acklog.wire.error_words import GROUP_RULE, LONGEST_TOPIC
 
@@ -43,6 +43,8 @@ def _check(request: Any) -> None:
     check_member_name(request.member_id)
     if request.member_epoch < LEAVE_EPOCH:
         raise Refused(ErrorCode.INVALID_REQUEST, 'MemberEpoch is invalid.')
+    if request.member_epoch == JOIN_EPOCH and not request.subscribed_topic_names:
+        raise Refused(ErrorCode.INVALID_REQUEST, 'SubscribedTopicNames must be set by who joins.')
     if request.rack_id is not None and not 0 < len(request.rack_id) <= LONGEST_TOPIC:
         raise Refused(ErrorCode.INVALID_REQUEST, f'RackId has 1 to {LONGEST_TOPIC} characters.')
     topics = request.subscribed_topic_names or ()
