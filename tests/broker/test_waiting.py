@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine
+from typing import Any
 
 import pytest
 from tests.broker.groups_world import World, settled
+
+from acklog.broker.apis.fetch import API as FETCH
+from acklog.wire import fetch
 
 PARTITIONS = 6
 
@@ -68,17 +72,41 @@ async def test_several_in_one_partition_are_passed_on(world: World) -> None:
     assert sorted(offset for got in await asyncio.gather(*waiting) for offset in got) == [0, 1, 2]
 
 
-async def test_a_poll_that_is_cancelled_leaves_nothing_behind(world: World) -> None:
+def fetching(world: World, topic: bytes) -> Coroutine[Any, Any, object]:
+    partitions = [fetch.Partition(index, 0, 1 << 20) for index in range(PARTITIONS)]
+    return FETCH.handle(
+        world.broker,
+        world.caller('a'),
+        16,
+        fetch.Request(1000, 1, 1 << 20, topics=[fetch.Topic('t', topic, partitions)]),
+    )
+
+
+def polling(world: World, topic: bytes) -> Coroutine[Any, Any, object]:
+    return world.take('a', 1, wait=1000, via='a')
+
+
+def acquiring(world: World, topic: bytes) -> Coroutine[Any, Any, object]:
+    return world.broker.operations.acquire(world.caller('a'), 'g', 'c', ['t'], wait_ms=1000)
+
+
+@pytest.mark.parametrize('waits', [fetching, polling, acquiring])
+async def test_who_waits_and_is_cancelled_leaves_nothing_behind(
+    world: World, waits: Callable[[World, bytes], Coroutine[Any, Any, object]]
+) -> None:
     topic, everywhere = await begun(world)
+    assert await world.take('a', 0, *everywhere, via='a') == []
     assert await world.take('b', 0, *everywhere) == []
-    waiting = asyncio.ensure_future(world.take('a', 0, *everywhere, wait=1000))
+    watched = len(world.caller('a').on_close)  # by its session
+    waiting = asyncio.ensure_future(waits(world, topic))
     await settled()
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
+    partitions = world.broker.partitions.values()
     deliveries = world.broker.deliveries.of_group(world.catalog.groups['g'].id)
-    assert [len(delivery.waiters) for delivery in deliveries] == [0] * PARTITIONS
+    assert [len(place.waiters) for place in [*partitions, *deliveries]] == [0] * 2 * PARTITIONS
     assert world.broker.deliveries.waiting == {}
-    assert len(world.caller('a-takes').on_close) == 1  # that its connection goes is still of interest to the session
+    assert len(world.caller('a').on_close) == watched
     await world.publish(topic, 1, 2)
     assert await world.take('b', 1) == [0]

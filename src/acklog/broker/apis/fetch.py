@@ -58,10 +58,11 @@ async def _wait(broker: Broker, caller: Caller, partitions: Sequence[Partition],
     for partition in partitions:
         partition.waiters[waiter] = None
     caller.on_close[waiter.end] = None
-    await waiter.wait(broker.timer, until)
-    for partition in partitions:
-        partition.waiters.pop(waiter, None)
-    if not caller.closed:
+    try:
+        await waiter.wait(broker.timer, until)
+    finally:  # also when whoever fetches is cancelled
+        for partition in partitions:
+            partition.waiters.pop(waiter, None)
         caller.on_close.pop(waiter.end, None)
 
 
