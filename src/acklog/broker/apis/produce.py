@@ -17,28 +17,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 from acklog.broker.answers import answer_to
 from acklog.broker.api import Api, Caller, Refused
+from acklog.broker.appending import append
 from acklog.broker.eager import AT_A_TIME, concurrently
 from acklog.broker.refusals import no_partition, no_topic, no_topic_id
 from acklog.errors import AcklogError, ProtocolError
-from acklog.log.seam import Appended, Durability
+from acklog.log.seam import Durability
 from acklog.wire import produce
 from acklog.wire.error_code import ErrorCode
-from acklog.wire.primitives import Buffer
-from acklog.wire.record_batch import TRANSACTIONAL, check
 
 if TYPE_CHECKING:
     from acklog.broker.broker import Broker
-    from acklog.broker.configs.values import Readable
     from acklog.broker.partition import Partition
-
-BEFORE, AFTER = 'message.timestamp.before.max.ms', 'message.timestamp.after.max.ms'
-NO_TIMESTAMP = -1
-MOST_BATCHES = 1  # of one partition in one request, as Kafka
 
 _DURABILITY = {0: Durability.WRITTEN, 1: Durability.WRITTEN, -1: Durability.SYNCED}
 
@@ -115,17 +108,6 @@ async def _append(
     )
 
 
-def append(
-    broker: Broker, partition: Partition, records: Buffer, durability: Durability, *, at_once: bool = False
-) -> Coroutine[Any, Any, Appended]:
-    """Append batches as a producer made them, in the next write or in one `at_once`. To be awaited soon.
-
-    Raises Refused, BatchError, ProducerError, LogError."""
-    now = broker.clock()
-    _check(broker.catalog.topics_by_id[partition.topic_id].derived(_Limits.of), records, now)
-    return partition.append(records, now, durability, at_once=at_once)
-
-
 def _partition(broker: Broker, caller: Caller, topic: produce.Topic, index: int) -> Partition:
     if topic.topic_id is not None:
         known = broker.catalog.topics_by_id.get(topic.topic_id)
@@ -140,36 +122,6 @@ def _partition(broker: Broker, caller: Caller, topic: produce.Topic, index: int)
     if partition is None:
         raise no_partition(known, index)
     return partition
-
-
-class _Limits(NamedTuple):
-    """What a topic's configs ask of published batches."""
-
-    max_bytes: int
-    create_time: bool
-    before_ms: int
-    after_ms: int
-
-    @classmethod
-    def of(cls, topic: Readable) -> _Limits:
-        create_time = topic.text('message.timestamp.type') == 'CreateTime'
-        return cls(topic.integer('max.message.bytes'), create_time, topic.integer(BEFORE), topic.integer(AFTER))
-
-
-def _check(limits: _Limits, records: Buffer, now: int) -> None:
-    for header in check(records, limits.max_bytes, MOST_BATCHES):
-        if limits.create_time:
-            first, latest = header.base_timestamp, header.max_timestamp
-            if latest - now > limits.after_ms:
-                raise _invalid_time(latest, now, AFTER)
-            if now - first > limits.before_ms and first != NO_TIMESTAMP:
-                raise _invalid_time(first, now, BEFORE)
-        if header.attributes & TRANSACTIONAL:
-            raise Refused(ErrorCode.INVALID_TXN_STATE, 'transactions are not served yet')
-
-
-def _invalid_time(time: int, now: int, config: str) -> Refused:
-    return Refused(ErrorCode.INVALID_TIMESTAMP, f'time {time} is further from now, {now}, than {config} allows')
 
 
 API = Api(0, 'Produce', (3, 13), handle, produce.CODEC)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pyroaring import BitMap64
 
 from acklog.broker.api import Refused
-from acklog.broker.apis.produce import append
+from acklog.broker.appending import append
 from acklog.broker.dead_letters.records import NOTHING, Copy, batch, copies, letter, of_place
 from acklog.broker.dead_letters.topic import COPY, dead_letter_topic
 from acklog.broker.eager import Eager, turn

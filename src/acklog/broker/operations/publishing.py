@@ -14,7 +14,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from acklog.broker.api import Caller, Refused
-from acklog.broker.apis.produce import append
+from acklog.broker.appending import append
 from acklog.broker.configs import TOPIC
 from acklog.broker.eager import concurrently
 from acklog.broker.operations.chosen import Operation
