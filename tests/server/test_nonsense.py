@@ -157,6 +157,39 @@ async def test_what_is_not_served_closes_the_connection_with_few_lines(
     await is_well(server)
 
 
+@pytest.mark.parametrize(
+    ('client_id', 'software', 'names'),
+    [
+        (None, None, ''),
+        ('', None, ''),
+        ('billing', None, ' (billing)'),
+        (None, ('librdkafka', '2.11.0'), ' (librdkafka 2.11.0)'),
+        ('billing', ('apache-kafka-java', '4.1.0'), ' (billing, apache-kafka-java 4.1.0)'),
+        ('i' * 65, ('n' * 65, '1'), f' ({"i" * 64}, {"n" * 64})'),
+    ],
+)
+async def test_a_closed_connection_is_told_with_what_its_client_calls_itself(
+    client_id: str | None,
+    software: tuple[str, str] | None,
+    names: str,
+    server: Server,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    raw = await Raw.connect(address_of(server))
+    port = raw.sock.getsockname()[1]
+    if software is None:
+        await raw.send(raw.frame(METADATA, 12, {'topics': []}, client_id))
+    else:
+        name, version = software
+        fields = {'client_software_name': name, 'client_software_version': version}
+        await raw.send(raw.frame(API_VERSIONS, 3, fields, client_id))
+    await raw.answer_frame()
+    await raw.send(struct.pack('>i', -1))
+    assert await raw.closed()
+    [line] = caplog.messages
+    assert line.startswith(f'closing the connection of 127.0.0.1:{port}{names}: ')
+
+
 @pytest.mark.parametrize('version', [5 + 94, 32767, -1, -32768])
 async def test_api_versions_of_an_unknown_version_is_answered_in_v0(version: int, server: Server) -> None:
     raw = await Raw.connect(address_of(server))

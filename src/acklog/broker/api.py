@@ -27,6 +27,9 @@ class Refused(AcklogError):
         self.code, self.message = code, message
 
 
+SHOWN = 64  # characters of what a client calls itself in a log line
+
+
 def _boundless() -> int:
     return 1 << 31
 
@@ -38,12 +41,17 @@ class Caller:
     address: str
     principal: str = 'ANONYMOUS'
     client_id: str | None = None
-    software: str = ''  # name and version, where ApiVersions told
+    software: str = ''  # name and version of the client library, where ApiVersions told
     closed: bool = False
     alone: bool = False  # nobody has asked for anything right before: nothing is gained by waiting for others
     on_close: dict[Callable[[], None], None] = field(default_factory=dict)  # called once, when the connection is gone
     order: asyncio.Lock | None = None  # held by a publish of many partitions while it begins: the next begins after it
     room: Callable[[], int] = _boundless  # bytes that an answer may have now; 0: its client takes none of the earlier
+
+    def __str__(self) -> str:
+        """For a line of the log."""
+        names = [name[:SHOWN] for name in (self.client_id, self.software) if name]
+        return f'{self.address} ({", ".join(names)})' if names else self.address
 
 
 class Codec(Protocol):

@@ -34,7 +34,6 @@ SLICE_S = 0.005  # time after which one connection's requests leave the loop to 
 LAST_WORDS_S = 5.0  # in which a client has to take what was answered before its connection is closed
 FLUSH_AT = 256 * 1024  # bytes of answers that are given to the socket before the next request is started
 ALONE_S = 30e-6  # after whatever arrived before: about twice what a small request takes
-SHOWN_ID = 64  # characters of a client id in a log line
 
 
 class _Request:
@@ -208,17 +207,14 @@ class Connection(asyncio.BufferedProtocol):
         elif isinstance(error, asyncio.CancelledError):  # the loop ends, and with it what this request waited for
             self._end()
         else:
-            self._listener.complaints.error(
-                'bug', 'a request of %s failed: this is a bug', self.caller.address, exc_info=error
-            )
+            self._listener.complaints.error('bug', 'a request of %s failed: this is a bug', self.caller, exc_info=error)
             self._end()
 
     def _refuse(self, error: object) -> None:
         """The peer did what cannot be answered: close, with one line about it."""
         if not self._ending:
-            caller, complaints = self.caller, self._listener.complaints
-            client_id = None if caller.client_id is None else caller.client_id[:SHOWN_ID]
-            complaints.warning('refused', 'closing the connection of %s (%s): %s', caller.address, client_id, error)
+            text = 'closing the connection of %s: %s'
+            self._listener.complaints.warning('refused', text, self.caller, error)
         self._end()
 
     def _end(self) -> None:

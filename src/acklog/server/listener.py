@@ -151,7 +151,7 @@ class Listener:
             text = (
                 'closing the connection of %s: it takes its answers too slowly: acklog.queued.max.answer.bytes reached'
             )
-            self.complaints.warning('slow', text, connection.caller.address)
+            self.complaints.warning('slow', text, connection.caller)
             connection.abort()
 
     # -- the end -------------------------------------------------------------------------------------------------------
