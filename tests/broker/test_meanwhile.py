@@ -6,10 +6,12 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
+from tests.broker.dead_letters_world import DLQ, NAME, REJECT, configure, dead_letter_topic, taken
 from tests.broker.groups_world import START, World, delivery_of, settled
 
 from acklog.broker.api import Refused
 from acklog.broker.broker import JOURNAL
+from acklog.broker.catalog.topics import delete_topic
 from acklog.broker.deliveries.delivery import ShareDelivery
 from acklog.broker.eager import AT_A_TIME, turn
 from acklog.broker.journal import format as journal_format
@@ -204,3 +206,20 @@ async def test_what_somebody_who_is_cancelled_had_reserved_goes_to_who_waits(
             await turn()
     reading.cancel()
     assert await asyncio.wait_for(waiting, 5) == [0, 1]
+
+
+@pytest.mark.parametrize('turns', range(0, 24))
+async def test_a_topic_that_is_deleted_while_dead_letters_are_written_to_it(
+    world: World, turns: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    await dead_letter_topic(world)
+    await configure(world, {NAME: DLQ})
+    topic = await taken(world, 1)
+    world.directory.trouble.delay = DELAY
+    deleting = asyncio.ensure_future(delete_topic(world.broker, world.catalog.topics[DLQ]))
+    for _ in range(turns):
+        await turn()
+    delivery_of(world, topic).acknowledge('a', [(0, 0, REJECT, None)])
+    assert await deleting
+    await settled()
+    assert 'this is a bug' not in caplog.text

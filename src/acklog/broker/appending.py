@@ -6,6 +6,7 @@ from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from acklog.broker.api import Refused
+from acklog.broker.refusals import no_topic
 from acklog.log.seam import Appended, Durability
 from acklog.wire.error_code import ErrorCode
 from acklog.wire.primitives import Buffer
@@ -27,8 +28,10 @@ def append(
     """Append batches as a producer made them, in the next write or in one `at_once`. To be awaited soon.
 
     Raises Refused, BatchError, ProducerError, LogError."""
-    now = broker.clock()
-    _check(broker.catalog.topics_by_id[partition.topic_id].derived(_Limits.of), records, now)
+    now, topic = broker.clock(), broker.catalog.topics_by_id.get(partition.topic_id)
+    if topic is None:  # deleted since the partition was found
+        raise no_topic(partition.topic_name)
+    _check(topic.derived(_Limits.of), records, now)
     return partition.append(records, now, durability, at_once=at_once)
 
 
