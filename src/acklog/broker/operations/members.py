@@ -16,6 +16,7 @@ from acklog.broker.deliveries.delivery import MAX_WORDS
 from acklog.broker.deliveries.polling import LONGEST_WAIT_MS, Key, Poll
 from acklog.broker.deliveries.taking import Taken
 from acklog.broker.journal.format import ShareKey
+from acklog.broker.journal.recorded import Recorded
 from acklog.broker.operations import tokens
 from acklog.broker.operations.chosen import Operation
 from acklog.broker.operations.exchanged import Ack, AckResult, Delivery
@@ -202,10 +203,10 @@ class Members(Operation):
         found = self._group(caller, group, 'READ')
         for delivery in self.broker.deliveries.of_group(found.id):
             delivery.left(member)
-        journal = self.broker.deliveries.journal
-        written = journal.pending()
+        returned = Recorded(self.broker.deliveries.journal)
+        returned.note()
         await self.broker.groups.members.leave(group, member)
-        await journal.confirmed(written)
+        await returned.written()
 
 
 def _for_core(ack: Ack, token: Token) -> TokenAck:

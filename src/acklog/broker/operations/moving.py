@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from acklog.broker.api import Caller, Refused
 from acklog.broker.apis.list_offsets import first_at
 from acklog.broker.eager import Pace
+from acklog.broker.journal.recorded import Recorded
 from acklog.broker.operations.changes import Changed, Sought, Target
 from acklog.broker.operations.chosen import END, Operation
 from acklog.broker.refusals import no_instant, past_end
@@ -55,16 +56,13 @@ class Moving(Operation):
             if not dry_run:
                 delivery.change(lambda state, offset=offset: operators.seek(state, offset))  # type: ignore[misc]
         if not dry_run:
-            pace, journal = Pace(), self.broker.deliveries.journal
-            turns = {journal.pending()}
+            pace, recorded = Pace(), Recorded(self.broker.deliveries.journal)
             for place, offset in places:
+                recorded.note()
                 await pace.keep()
                 if place.deliveries.get(found.id) is None:
                     await self.broker.deliveries.get(found, place.topic_id, place.index, start=offset)
-                    turns.add(journal.pending())
-            await journal.written()
-            for turn in turns:  # each may have got lost while others had theirs
-                await journal.confirmed(turn)
+            await recorded.written()
         return sought
 
     def _places(self, caller: Caller, group: Group, topic: str | None, partition: int | None) -> list[Partition]:

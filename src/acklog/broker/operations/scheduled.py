@@ -17,6 +17,7 @@ from pyroaring import BitMap64
 
 from acklog.broker.api import Caller, Refused
 from acklog.broker.eager import turn
+from acklog.broker.journal.recorded import Recorded
 from acklog.broker.operations.changes import Changed, Page, ScheduledRecord, Selection
 from acklog.broker.operations.chosen import END, MOST_ITEMS, Operation, place, place_of
 from acklog.broker.refusals import no_instant
@@ -106,6 +107,7 @@ class ScheduledRecords(Operation):
             raise Refused(ErrorCode.INVALID_REQUEST, 'scheduled records without their topic')
         first, last, among = _bounds(selection)
         of, records = self._named(caller, group), 0
+        recorded = Recorded(self.broker.deliveries.journal)
         for later in self._laters(caller, selection.topic, selection.partition):
             position = first
             while position <= last:
@@ -118,10 +120,12 @@ class ScheduledRecords(Operation):
                 records += len(offsets)
                 if offsets and not dry_run:
                     self._step(later, of, offsets, now, step, event)
-                    await self.broker.deliveries.journal.written()
+                recorded.note()
                 await turn()
         if not dry_run:
+            recorded.note()
             await self.broker.scheduled.written()
+            await recorded.written()
         return Changed(records, dry_run)
 
     def _step(self, later: Later, of: Group | None, offsets: BitMap64, now: int, step: Step, event: Event) -> None:
