@@ -1,20 +1,26 @@
-"""What an operation records in several turns of the loop is confirmed only when the journal has all of it."""
+"""What a request records in several turns of the loop is confirmed only when the journal has all of it."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
 
 import pytest
 from tests.broker.groups_world import World, settled
 
+from acklog.broker.apis.share_acknowledge import API as SHARE_ACKNOWLEDGE
 from acklog.broker.broker import JOURNAL
 from acklog.broker.eager import AT_A_TIME
 from acklog.broker.operations import Selection, Target
 from acklog.errors import Full, LogError
 from acklog.log.seam import Durability
+from acklog.wire import share_acknowledge
+from acklog.wire.acknowledgements import ACCEPT as ACCEPTED
+from acklog.wire.error_code import ErrorCode
 from acklog.wire.record_batch import build
 
 HOUR = 3_600_000
+ACCEPT = bytes([ACCEPTED])
 WRITES = pytest.mark.parametrize('writes', range(6))  # of the journal that succeed before one fails
 
 
@@ -55,6 +61,47 @@ async def test_a_seek(world: World, writes: int) -> None:
     await restart(world)
     deliveries = list(world.broker.deliveries.of_group(world.catalog.groups['g'].id))
     assert [each.state.end for each in deliveries] == [1] * 4 * AT_A_TIME
+
+
+@WRITES
+async def test_signing_off(world: World, writes: int) -> None:
+    """Each partition is answered for itself."""
+    places = await held(world, 4 * AT_A_TIME)
+    fail(world, writes)
+    answer = await sign_off(world, [(place, (0, 0, ACCEPT, None)) for place in places])
+    codes = {place.index: place.error_code for answered in answer.topics for place in answered.partitions}
+    await restart(world)
+    fates = [world.fate(topic, 0, index) for topic, index in places]
+    assert fates == ['acquired a' if codes[index] else 'done' for _, index in places]
+    assert (0 in codes.values()) >= (writes > 0)
+
+
+async def test_a_partition_of_many_that_is_named_twice_is_signed_off_as_a_whole(world: World) -> None:
+    first, *others = await held(world, 4 * AT_A_TIME)
+    named = [(place, (0, 0, ACCEPT, None)) for place in [first, *others, first]]
+    answer = await sign_off(world, named)  # offset 0 of it twice
+    assert [place.error_code for answered in answer.topics for place in answered.partitions] == [
+        ErrorCode.INVALID_REQUEST,
+        *[ErrorCode.NONE] * len(others),
+    ]
+
+
+async def held(world: World, count: int) -> list[tuple[bytes, int]]:
+    """Partitions with a record each, which member a holds."""
+    topic = await world.topic('t', count)
+    places = [(topic, index) for index in range(count)]
+    for index in range(count):
+        await world.publish(topic, 1, index)
+    assert len(await world.take('a', 0, *places, count=count)) == count
+    return places
+
+
+async def sign_off(world: World, acks: Sequence[tuple[tuple[bytes, int], Any]]) -> Any:
+    topics = [
+        share_acknowledge.Topic(topic, [share_acknowledge.Partition(index, [ack])]) for (topic, index), ack in acks
+    ]
+    request = share_acknowledge.Request('g', 'a', 1, False, topics)
+    return await SHARE_ACKNOWLEDGE.handle(world.broker, world.caller('a-takes'), 2, request)
 
 
 @WRITES

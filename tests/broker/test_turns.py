@@ -14,7 +14,8 @@ from acklog.broker.api import Api
 from acklog.broker.apis import APIS
 from acklog.broker.operations import Target
 from acklog.server.dispatch import Dispatch
-from acklog.wire import cold, layout
+from acklog.wire import cold, layout, share_acknowledge
+from acklog.wire.acknowledgements import ACCEPT
 from acklog.wire.frame import request_frame
 from acklog.wire.layout import REQUEST, RESPONSE, Field, Structure
 
@@ -164,3 +165,17 @@ async def test_a_group_begins_on_many_partitions(world: World) -> None:
     moved, most = await longest(operations.seek(world.caller, 'h', Target('latest'), 'orders'))
     assert [each.partition for each in moved] == INDEXES
     assert most < 2 * AT_ONE_GO  # to look at all of them is one step
+
+
+async def test_many_partitions_are_signed_off(world: World) -> None:
+    topic, groups = world.broker.catalog.topics['orders'].id_bytes, world.broker.groups
+    group = await groups.ensure('g')
+    groups.session(world.caller, 'g', 'm', 0)
+    for index in INDEXES:
+        await world.broker.deliveries.get(group, topic, index)
+    acks = [(0, 0, bytes([ACCEPT]), None)]
+    asked = [share_acknowledge.Topic(topic, [share_acknowledge.Partition(index, acks) for index in INDEXES])]
+    request = share_acknowledge.Request('g', 'm', 1, False, asked)
+    answer, most = await longest(BY_NAME['ShareAcknowledge'].handle(world.broker, world.caller, 2, request))
+    assert [each.index for each in answer.topics[0].partitions] == INDEXES
+    assert most < AT_ONE_GO
