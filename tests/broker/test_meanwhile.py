@@ -25,7 +25,7 @@ from acklog.wire.record_batch import build
 AN_HOUR_AGO = {'share.auto.offset.reset': 'by_duration:PT1H'}
 HOUR = 3_600_000
 DELAY = 9  # turns of the loop, at most, that a log takes
-MANY = 2 * AT_A_TIME
+MANY = 2 * AT_A_TIME  # partitions: they are moved in several turns
 
 
 @pytest.fixture
@@ -223,3 +223,20 @@ async def test_a_topic_that_is_deleted_while_dead_letters_are_written_to_it(
     assert await deleting
     await settled()
     assert 'this is a bug' not in caplog.text
+
+
+@pytest.mark.parametrize('turns', range(8))
+async def test_a_log_that_begins_later_while_a_group_is_moved_to_its_start(world: World, turns: int) -> None:
+    topic = await world.topic('t', MANY)
+    group = await world.groups.ensure('g')
+    for index in range(MANY):
+        await world.publish(topic, 2, index)
+    seeking = asyncio.ensure_future(world.broker.operations.seek(world.caller('c'), 'g', Target('earliest'), 't'))
+    for _ in range(turns):
+        await turn()
+    last = world.broker.partition(topic, MANY - 1)
+    assert last is not None
+    await last.truncate_before(1)
+    await seeking
+    starts = [each.state.status.start for each in world.broker.deliveries.of_group(group.id)]
+    assert starts == [0] * (MANY - 1) + [1]

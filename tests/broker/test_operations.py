@@ -285,6 +285,16 @@ async def test_a_seek_with_a_member_connected_fences_its_locks(world: World) -> 
     assert await refused(operations(world).seek(CALLER, 'g', Target('offset', 11))) == ErrorCode.OFFSET_OUT_OF_RANGE
 
 
+async def test_a_seek_that_one_partition_refuses_moves_none(world: World) -> None:
+    topic = await world.topic('t', 2)
+    await world.groups.ensure('g')
+    await world.publish(topic, 2, 0)
+    await world.publish(topic, 1, 1)
+    assert [each.after for each in await operations(world).seek(CALLER, 'g', Target('earliest'), 't')] == [0, 0]
+    assert await refused(operations(world).seek(CALLER, 'g', Target('offset', 2), 't')) == ErrorCode.OFFSET_OUT_OF_RANGE
+    assert [each.before for each in await operations(world).seek(CALLER, 'g', Target('earliest'), 't')] == [0, 0]
+
+
 async def test_a_seek_to_a_time(world: World) -> None:
     topic = await world.topic('t')
     await world.catalog.create_group('g')

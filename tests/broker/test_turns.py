@@ -162,9 +162,10 @@ async def test_a_group_begins_on_many_partitions(world: World) -> None:
     await operations.acquire(world.caller, 'h', 'm', ['other'])
     _, most = await longest(operations.acquire(world.caller, 'g', 'm', ['orders']))
     assert most < AT_ONE_GO
-    moved, most = await longest(operations.seek(world.caller, 'h', Target('latest'), 'orders'))
-    assert [each.partition for each in moved] == INDEXES
-    assert most < 2 * AT_ONE_GO  # to look at all of them is one step
+    for _ in range(2):  # the second time it has begun with all of them
+        moved, most = await longest(operations.seek(world.caller, 'h', Target('latest'), 'orders'))
+        assert [each.partition for each in moved] == INDEXES
+        assert most < AT_ONE_GO
 
 
 async def test_many_partitions_are_signed_off(world: World) -> None:

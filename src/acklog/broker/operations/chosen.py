@@ -68,7 +68,8 @@ class Operation:
         ]
         for delivery in found:
             self.broker.authorize(caller, 'READ', 'TOPIC', delivery.partition.topic_name)
-            delivery.change(lambda _: None)
+            delivery.check()
+            delivery.advance()
         return sorted(found, key=lambda delivery: (delivery.partition.topic_name, delivery.index))
 
     def _selected(self, caller: Caller, group: Group, selection: Selection) -> list[tuple[ShareDelivery, Offsets]]:

@@ -98,7 +98,8 @@ class Looking(Operation):
         )
 
     def _in_group(self, group: Group, delivery: ShareDelivery, offset: int) -> RecordInGroup:
-        delivery.change(lambda _: None)
+        delivery.check()
+        delivery.advance()
         record, later = delivery.state.status.record(offset), delivery.partition.later
         over = record.state in ('done', 'not taken')  # to a share partition a cancelled one is like a gap
         cancelled = over and later is not None and later.cancelled_for(group.id, offset)

@@ -45,23 +45,25 @@ class Moving(Operation):
         Of a topic that is named all partitions are moved, else all that the group has taken from. An offset below the
         log's start means its start, one above its end is refused."""
         found = self._group(caller, group, 'READ')
-        places = [(place, await _offset(place, target)) for place in self._places(caller, found, topic, partition)]
-        sought = []
-        for place, offset in places:  # from here on nothing is awaited until all are moved
+        pace, places = Pace(), []
+        for place in self._places(caller, found, topic, partition):  # all are looked at before one is moved
+            await pace.keep()
+            places.append((place, await _offset(place, target)))
+        sought, recorded = [], Recorded(self.broker.deliveries.journal)
+        for place, offset in places:
+            recorded.note()
+            await pace.keep()
+            offset = max(offset, place.log.start)  # it may have moved
             delivery = place.deliveries.get(found.id)
-            if delivery is None:
+            if delivery is not None:
+                sought.append(_sought(delivery, offset))
+                if not dry_run:
+                    delivery.change(lambda state, offset=offset: operators.seek(state, offset))  # type: ignore[misc]
+            else:
                 sought.append(Sought(place.topic_name, place.index, offset, offset, 0, 0))
-                continue
-            sought.append(_sought(delivery, offset))
-            if not dry_run:
-                delivery.change(lambda state, offset=offset: operators.seek(state, offset))  # type: ignore[misc]
-        if not dry_run:
-            pace, recorded = Pace(), Recorded(self.broker.deliveries.journal)
-            for place, offset in places:
-                recorded.note()
-                await pace.keep()
-                if place.deliveries.get(found.id) is None:
+                if not dry_run:
                     await self.broker.deliveries.get(found, place.topic_id, place.index, start=offset)
+        if not dry_run:
             await recorded.written()
         return sought
 
@@ -73,7 +75,8 @@ class Moving(Operation):
         places = [self._partition(known, index) for index in indexes]
         for place in places:
             if (delivery := place.deliveries.get(group.id)) is not None:
-                delivery.change(lambda _: None)
+                delivery.check()
+                delivery.advance()
         return places
 
     async def replay(
