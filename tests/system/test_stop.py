@@ -190,7 +190,7 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path, first: signal.Signals) 
         begun = time.monotonic()
         process.send_signal(signal.SIGTERM)
         _, err = process.communicate(timeout=10)
-    assert process.returncode == 130
+    assert process.returncode == 143
     assert time.monotonic() - begun < 0.3
     assert err == ''
 

@@ -30,7 +30,6 @@ logger = logging.getLogger('acklog.server')
 
 STOP_S = 3.0  # for all of it: who stops a server wants it to be gone
 COLLECT_AFTER = 100_000  # objects
-INTERRUPTED = 130  # exit code of a process that a second signal ended
 
 
 class _Signals:
@@ -46,7 +45,7 @@ class _Signals:
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if not self._first:
-            os._exit(INTERRUPTED)
+            os._exit(128 + number)  # as a shell says it of who was ended by a signal
         self._first = False
         self._loop.call_soon_threadsafe(self.received.set)
 
@@ -56,7 +55,10 @@ async def _serve(settings: Settings) -> int:
     asyncio.get_running_loop().set_exception_handler(_report)
     server = await _opened(settings, signals.received)
     if not signals.received.is_set():
-        address = show_address(server.broker.node.host, server.broker.node.port)
+        address = show_address(*server.listens_on)
+        told = show_address(server.broker.node.host, server.broker.node.port)
+        if told != address:
+            address += f' (clients are told {told})'
         if server.http is not None:
             address += f', HTTP on http://{show_address(*server.http.address)}'
         _warn(settings)

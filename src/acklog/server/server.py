@@ -64,7 +64,7 @@ def http_limits(settings: Settings) -> HttpLimits:
 
 class Server:
     """A broker and its listeners in the running loop. Tests use it in process; `serve` as a process. `http`: None where
-    there is no HTTP."""
+    there is no HTTP. `listens_on`: host and port, which clients may be told otherwise (`advertise`)."""
 
     def __init__(self, broker: Broker, directory: DataDirectory, timer: LoopTimer, settings: Settings) -> None:
         self.broker = broker
@@ -73,6 +73,7 @@ class Server:
         self._timer = timer
         self.listener = Listener(Dispatch(broker), limits(settings))
         self.http: HttpListener | None = None
+        self.listens_on = ('', 0)
         settings.on_change.append(self._reconfigure)
 
     def _reconfigure(self) -> None:
@@ -96,6 +97,7 @@ class Server:
             for each in (*bound, *bound_http):
                 each.close()
             raise
+        server.listens_on = _told(listen[0], bound, None)
         if bound_http:
             server._serve_http(bound_http)
         return server

@@ -22,7 +22,9 @@ from typing import IO
 
 from acklog.testing import usage
 
-READY = re.compile(r'^acklog (\S+) is ready on (\S+):(\d+)(?:, HTTP on (http://\S+))?, data in (.*)$')
+READY = re.compile(
+    r'^acklog (\S+) is ready on (\S*):(\d+)(?: \(clients are told \S+\))?(?:, HTTP on (http://\S+))?, data in (.*)$'
+)
 
 
 class ServerFailed(AssertionError):
