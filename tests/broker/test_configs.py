@@ -77,7 +77,8 @@ def test_accepted(table: str, name: str, text: str, stored: str) -> None:
         ('group', 'share.isolation.level', 'x', 'read_committed, read_uncommitted'),
         ('group', 'acklog.retry.backoff', 'often', 'exponential:'),
         ('broker', 'num.partition', '5', 'did you mean num.partitions'),
-        ('broker', 'node.id', '1', 'from 0 to 0'),
+        ('broker', 'node.id', '1', 'must be 0'),
+        ('broker', 'data', '', 'must be the name of a directory'),
     ],
 )
 def test_refused(table: str, name: str, text: str, allowed: str) -> None:

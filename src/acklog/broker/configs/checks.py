@@ -22,6 +22,11 @@ DURATION = re.compile(
 BY_DURATION = 'by_duration:'
 
 
+def directory(value: Value) -> str | None:
+    """Of any name, but it has one."""
+    return None if value else 'must be the name of a directory'
+
+
 def cleanup_policy(value: Value) -> str | None:
     """`delete`, or nothing (keep everything); `compact` does not exist yet."""
     assert isinstance(value, tuple)

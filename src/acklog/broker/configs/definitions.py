@@ -88,6 +88,8 @@ class Definition:
         if self.choices:
             each = 'a list, separated by commas, of' if self.kind is Kind.LIST else 'one of'
             return f'must be {each}: {", ".join(self.choices)}'
+        if self.low is not None and self.low == self.high:
+            return f'must be {self.low}'
         if self.kind in WHOLE or self.kind is Kind.DOUBLE:
             bits = f'whole number of {WHOLE[self.kind][1].bit_length() + 1} bits' if self.kind in WHOLE else 'number'
             return f'must be a {bits}{self._range()}'

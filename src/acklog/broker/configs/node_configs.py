@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from acklog.broker.configs import checks
 from acklog.broker.configs.definitions import Definition, Kind
 
 PROCESS = (
-    Definition(name='data', kind=Kind.STRING, default='./acklog-data', words='Directory of everything durable.'),
+    Definition(
+        name='data',
+        kind=Kind.STRING,
+        default='./acklog-data',
+        check=checks.directory,
+        words='Directory of everything durable.',
+    ),
     Definition(
         name='listen',
         kind=Kind.STRING,
@@ -16,8 +23,8 @@ PROCESS = (
         name='advertise',
         kind=Kind.STRING,
         default='',
-        words='HOST:PORT that clients are told to connect to; empty: the same as `listen`. A must where `listen` is a '
-        'wildcard address.',
+        words='HOST:PORT that clients are told to connect to, port 0 for that of `listen`; empty: the same as '
+        '`listen`. A must where `listen` is a wildcard address.',
     ),
     Definition(
         name='log.level',

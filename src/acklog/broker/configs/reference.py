@@ -20,11 +20,13 @@ INTRODUCTION = """\
 Names, types and defaults are Apache Kafka's where Kafka has them; where acklog allows more, the range is wider. Names
 that begin with `acklog.` are its own.
 
-The server's configs come from defaults, a TOML file (`--config FILE`), the environment, and `--set NAME=VALUE`; each
-wins over those before it. In the file a name may be quoted or not. In the environment it is written in capitals, with
-underscores for dots, after `ACKLOG_` and without a leading `acklog.`: `num.partitions` is `ACKLOG_NUM_PARTITIONS`,
-`acklog.state.sync` is `ACKLOG_STATE_SYNC`. A config that is wrong or does not exist is refused with its name, its value
-and what is allowed.
+The server's configs come from defaults, a TOML file (`--config FILE`, else the one that `ACKLOG_CONFIG` names), the
+environment, `--set NAME=VALUE`, and the options of `acklog serve` such as `--data`; each wins over those before it. In
+the file a name may be quoted or not. In the environment it is written in capitals, with underscores for dots, after
+`ACKLOG_` and without a leading `acklog.`: `num.partitions` is `ACKLOG_NUM_PARTITIONS`, `acklog.state.sync` is
+`ACKLOG_STATE_SYNC`. A config that is wrong or does not exist is refused with its name, its value and what is allowed;
+in the environment, where variables of other programs may begin with `ACKLOG_` too, a name that does not exist is refused
+where it looks like a misspelling of one that does.
 
 Configs of topics and groups, and those of the server marked *dynamic*, are changed while the server runs: with
 `acklog topic config`, `acklog group config`, or any Kafka admin client (IncrementalAlterConfigs). What is set there
