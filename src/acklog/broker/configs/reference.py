@@ -25,8 +25,8 @@ environment, `--set NAME=VALUE`, and the options of `acklog serve` such as `--da
 the file a name may be quoted or not. In the environment it is written in capitals, with underscores for dots, after
 `ACKLOG_` and without a leading `acklog.`: `num.partitions` is `ACKLOG_NUM_PARTITIONS`, `acklog.state.sync` is
 `ACKLOG_STATE_SYNC`. A config that is wrong or does not exist is refused with its name, its value and what is allowed;
-in the environment, where variables of other programs may begin with `ACKLOG_` too, a name that does not exist is refused
-where it looks like a misspelling of one that does.
+in the environment, where variables of other programs may begin with `ACKLOG_` too, a name that does not exist is
+refused where it looks like a misspelling of one that does.
 
 Configs of topics and groups, and those of the server marked *dynamic*, are changed while the server runs: with
 `acklog topic config`, `acklog group config`, or any Kafka admin client (IncrementalAlterConfigs). What is set there
