@@ -38,6 +38,11 @@ def test_help_lists_all_commands() -> None:
     assert all(f'  {name} ' in ran.out for name in COMMANDS)
 
 
+@pytest.mark.parametrize('group', [[], *sorted({(leaf[0],) for leaf in LEAVES if len(leaf) > 1})])
+def test_no_word_about_a_command_is_cut_off(group: list[str]) -> None:
+    assert '...\n' not in parse(*group, '--help').out.split('Commands:')[1]
+
+
 @pytest.mark.parametrize('path', LEAVES, ids=' '.join)
 def test_each_command_has_help_in_its_groups_words(path: list[str]) -> None:
     ran = parse(*path, '-h')

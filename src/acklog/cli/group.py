@@ -108,7 +108,7 @@ def _indexes(indexes: object) -> str:
 @json_option
 @reaches_server
 def lag(server: Server, name: str, as_json: bool) -> int:
-    """Show how many records a group still has to sign off, by partition."""
+    """Show how many records a group still has to sign off."""
 
     async def command() -> None:
         async with server.client() as client:
@@ -167,7 +167,7 @@ async def _check_deletable(admin: Admin, name: str) -> None:
 delete = delete_command(
     'group',
     'GROUP',
-    help='Delete groups that have no members, with all that they have signed off.',
+    help='Delete groups without members, and what they have signed off.',
     question='Delete {} with all that was signed off?',
     check=_check_deletable,
     delete=lambda admin, name: admin.delete_group(name),
