@@ -11,11 +11,13 @@ from tests.broker.groups_world import START, World, delivery_of, settled
 
 from acklog.broker.api import Refused
 from acklog.broker.broker import JOURNAL
+from acklog.broker.catalog.config_changes import change_group
 from acklog.broker.catalog.topics import delete_topic
 from acklog.broker.deliveries.delivery import ShareDelivery
 from acklog.broker.eager import AT_A_TIME, turn
 from acklog.broker.journal import format as journal_format
-from acklog.broker.journal import shortening
+from acklog.broker.journal import replay, shortening
+from acklog.broker.journal.refolds import LONGEST_MS
 from acklog.broker.operations import Selection, Target
 from acklog.errors import Failed
 from acklog.log.seam import Durability
@@ -159,6 +161,117 @@ async def test_a_share_partition_that_is_folded_anew_while_the_log_is_read(world
     assert not taking.done()
     assert await taking == [1, 2]
     assert [world.fate(topic, offset) for offset in range(4)] == ['acquired a'] * 3 + ['not taken']
+
+
+async def test_a_share_partition_that_ends_while_it_is_folded_anew(world: World) -> None:
+    """Nobody who still knows it takes from it any more."""
+    topic = await begun(world)
+    assert await world.take('a', 0, (topic, 0), count=1) == [0]
+    deliveries, delivery = world.broker.deliveries, delivery_of(world, topic)
+    world.directory.trouble.delay = DELAY
+    deliveries.journal.on_lost([delivery.key])
+    await turn()
+    await turn()
+    ending = asyncio.ensure_future(deliveries.delete_partition(world.catalog.groups['g'], topic, 0))
+    await ending
+    for _ in range(4):
+        await settled()
+    assert delivery.fenced
+
+
+@pytest.mark.parametrize('turns', range(0, 24, 2))
+async def test_a_group_that_is_deleted_while_its_share_partition_is_folded_anew(world: World, turns: int) -> None:
+    """The journal is told that it has ended, or would keep its history for ever."""
+    topic = await begun(world)
+    assert await world.take('a', 0, (topic, 0), count=1) == [0]
+    world.close('a-takes')
+    journal = world.broker.deliveries.journal
+    await journal.written()
+    world.directory.trouble.delay = DELAY
+    deleting = asyncio.ensure_future(world.groups.delete('g'))
+    for _ in range(turns):
+        await turn()
+    if len(world.broker.deliveries):
+        journal.on_lost([delivery_of_id(world).key])
+    await deleting
+    for _ in range(4):
+        await settled()
+    assert len(world.broker.deliveries) == 0
+    assert journal.bases == {}
+
+
+def delivery_of_id(world: World) -> ShareDelivery:
+    """The only one there is, whether its group is still known or not."""
+    [delivery] = world.broker.deliveries._all.values()
+    return delivery
+
+
+async def test_a_log_that_begins_later_while_a_share_partition_is_folded_anew(world: World) -> None:
+    topic = await begun(world)
+    assert await world.take('a', 0, (topic, 0), count=1) == [0]
+    delivery, partition = delivery_of(world, topic), world.broker.partition(topic, 0)
+    assert partition is not None
+    world.broker.deliveries.journal.on_lost([delivery.key])
+    await partition.truncate_before(2)
+    await settled()
+    assert not delivery.fenced
+    assert delivery.state.status.start == 2
+
+
+@pytest.mark.parametrize('turns', range(8))
+async def test_a_config_that_is_changed_while_a_share_partition_is_folded_anew(
+    world: World, turns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replay, 'READ_BYTES', 1)  # so that it takes a while
+    topic = await begun(world, 10)
+    for epoch in range(10):
+        assert await world.take('a', epoch, (topic, 0), count=1) == [epoch]
+    delivery = delivery_of(world, topic)
+    world.directory.trouble.delay = 3
+    world.broker.deliveries.journal.on_lost([delivery.key])
+    for _ in range(turns):
+        await turn()
+    await change_group(world.broker, 'g', lambda _: {'share.record.lock.duration.ms': '20000'}, only=False)
+    await settled()
+    assert not delivery.fenced
+    assert delivery.state.config.lock_ms == 20_000
+
+
+@pytest.mark.parametrize('turns', range(0, 24))
+async def test_a_share_partition_that_is_lost_again_while_it_is_folded_anew(world: World, turns: int) -> None:
+    """What is answered then is not overwritten by what the second reading finds."""
+    topic = await begun(world)
+    assert await world.take('a', 0, (topic, 0), count=1) == [0]
+    journal, delivery = world.broker.deliveries.journal, delivery_of(world, topic)
+    world.directory.trouble.delay = 3
+    journal.on_lost([delivery.key])
+    while delivery.key in world.broker.deliveries._refolds._lost:
+        await turn()
+    journal.on_lost([delivery.key])
+    for _ in range(4):
+        await settled()
+    world.pass_time(LONGEST_MS)
+    for _ in range(turns):
+        await turn()
+    [_, code] = await world.sign_off('a', 1, topic, 0)
+    for _ in range(4):
+        await settled()
+    assert world.fate(topic, 0) == ('acquired a' if code else 'done')
+
+
+@pytest.mark.parametrize('turns', range(1, 16))
+async def test_a_group_that_is_made_again_while_it_is_deleted(world: World, turns: int) -> None:
+    """Who has come before its end comes again; who has come to the new one stays."""
+    topic = await world.topic('t')
+    await world.groups.ensure('g')
+    deleting = asyncio.ensure_future(world.groups.delete('g'))
+    for _ in range(turns):
+        await turn()
+    await world.beat('a', 0, 't')
+    await deleting
+    assert world.groups.members.any('g') == ('g' in world.catalog.groups)
+    assert await world.take('a', 0, (topic, 0)) == []
+    assert await world.take('a', 1) == []
 
 
 async def test_a_share_partition_that_ends_while_it_is_written_anew(

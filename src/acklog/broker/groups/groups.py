@@ -70,9 +70,8 @@ class Groups:
         """Delete a group without members, with all that it has taken and signed off. Raises Refused, LogError."""
         group = self.empty(name)
         await self._broker.catalog.delete_group(group)
-        if self._broker.catalog.groups.get(name) is None:  # not made again meanwhile
-            self.members.group_deleted(name)
-            self._sessions.group_deleted(name)
+        self.members.group_deleted(name)
+        self._sessions.group_deleted(name)
         try:
             await self._broker.deliveries.delete_group(group)
         finally:

@@ -81,7 +81,7 @@ class Refolds:
         bases: dict[ShareKey, int] = {}
         for key, delivery in lost.items():
             base = self._journal.bases.get(key)
-            if base is None or self._broker.group_by_id(key.group) is None:
+            if base is None:
                 self._forget(delivery)
             else:
                 bases[key] = base
