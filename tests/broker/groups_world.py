@@ -165,10 +165,12 @@ class World:
         ranges = [(a[0], a[1]) for t in answer.topics for p in t.partitions for a in p.acquired]
         return [offset for first, last in ranges for offset in range(first, last + 1)]
 
-    async def sign_off(self, member: str, epoch: int, topic: bytes, *offsets: int, via: str = '') -> list[int]:
+    async def sign_off(
+        self, member: str, epoch: int, topic: bytes, *offsets: int, via: str = '', index: int = 0
+    ) -> list[int]:
         """A ShareAcknowledge that accepts: the error codes, that of the whole request first."""
         acks = [(offset, offset, bytes([ACCEPT]), None) for offset in offsets]
-        asked = [share_acknowledge.Topic(topic, [share_acknowledge.Partition(0, acks)])] if acks else []
+        asked = [share_acknowledge.Topic(topic, [share_acknowledge.Partition(index, acks)])] if acks else []
         request = share_acknowledge.Request('g', member, epoch, False, asked)
         answer = await SHARE_ACKNOWLEDGE.handle(self.broker, self.caller(via or f'{member}-takes'), 2, request)
         return [int(answer.error_code), *(int(p.error_code) for t in answer.topics for p in t.partitions)]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from acklog.broker.answers import answer_to
 from acklog.broker.api import Caller, Refused
-from acklog.broker.refusals import no_topic_id
+from acklog.broker.refusals import no_partition, no_topic_id
 from acklog.errors import AcklogError, LogError
 from acklog.log.promise import Promise
 from acklog.wire.acknowledgements import RENEW, Acknowledgement
@@ -68,6 +68,8 @@ def _apply(
     group = broker.catalog.groups.get(session.key.group)
     delivery = None if group is None else broker.deliveries.find(group, *key)
     if group is None or delivery is None:
+        if not 0 <= key[1] < topic.partitions:
+            raise no_partition(topic, key[1])
         raise Refused(ErrorCode.INVALID_RECORD_STATE, 'nothing of this partition was delivered to this group')
     if renews and not group.flag('share.renew.acknowledge.enable'):
         raise Refused(ErrorCode.INVALID_RECORD_STATE, 'Renewing acquisition locks is not enabled for the group.')
