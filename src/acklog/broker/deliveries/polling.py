@@ -20,6 +20,7 @@ from acklog.broker.deliveries.taking import Taken, take
 from acklog.broker.deliveries.waiting import Waiter
 from acklog.broker.refusals import no_group, no_topic_id
 from acklog.errors import AcklogError, LogError
+from acklog.log.promise import Promise
 from acklog.wire.error_code import ErrorCode
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ class Poll:
         wait_ms = min(max(max_wait_ms, 0), LONGEST_WAIT_MS)
         self._until = broker.clock() - broker.clock_set_by + wait_ms  # by a clock that nobody sets
         self.found: Found = {}
+        self._turns: dict[Key, Promise[LogError | None] | None] = {}  # of the journal, that tell what was taken
         self.deliveries: list[ShareDelivery] = []
 
     @property
@@ -158,10 +160,14 @@ class Poll:
         return True
 
     async def _written(self) -> None:
-        try:
-            await self.broker.deliveries.journal.written()
-        except LogError as error:
-            self.found = dict.fromkeys(self.found, answer_to(error))
+        """What of it is not in the journal was not taken: it may have got lost while others were looked at."""
+        journal = self.broker.deliveries.journal
+        journal.hurry()
+        for key, turn in self._turns.items():
+            try:
+                await journal.confirmed(turn)
+            except LogError as error:
+                self.found[key] = answer_to(error)
 
     async def _begin(self, keys: Iterable[Key]) -> None:
         """Partitions whose turn has not come: the group begins on all at the same time, so that it misses nothing of
@@ -188,6 +194,7 @@ class Poll:
         self.deliveries.append(delivery)
         if taken is not None:
             self.found[key] = taken
+            self._turns[key] = self.broker.deliveries.journal.pending()
         return taken
 
     async def _delivery(self, key: Key) -> ShareDelivery:
