@@ -4,7 +4,8 @@ On disk (format 1):
 
     format       `acklog data, format 1\\n`; a newer format is refused, an older one would be converted here
     lock         locked (flock) by the process that uses the directory; holds its number
-    run          JSON: `epoch`, leader epoch of this run, and `identity` of the machine's run; replaced at each start
+    run          JSON: `epoch`, leader epoch of this run, and `identity` of the machine's run, empty as long as a log
+                 may have lost something when the machine was down; replaced at each start
     clean        after a clean close only: a line with a CRC, then JSON with the segments of every log; removed at start
     reserve      space set aside for internal logs
     marks-kept   every log with a failed sync has a mark that says so, see `acklog.log.marks`
@@ -74,6 +75,7 @@ class DataDirectory:
         self._files = files or OsFiles()
         self._open: dict[str, LocalLog] = {}
         self._records: dict[str, Sequence[Any]] = {}  # of cleanly closed logs, not opened since
+        self._unclean: set[str] = set()  # logs not closed cleanly by the last run, nor opened since
         self._spoilt = False  # a log could not be closed cleanly
         self._closing = False
         self._recovering = asyncio.Lock()
@@ -128,10 +130,19 @@ class DataDirectory:
                     await asyncio.to_thread(store.recover, same_run=self._same_run, marks_kept=self._marks.kept)
                 except OSError as error:
                     raise log_error(store.path, error) from error
+                await self._recovered(name)
                 self._check_open()
         self._names.add(name)
         log = self._open[name] = LocalLog(name, store, internal=internal, on_close=self._closed)
         return log
+
+    async def _recovered(self, name: str) -> None:
+        self._unclean.discard(name)
+        if not self._unclean and not self._same_run:
+            try:
+                await asyncio.to_thread(self._write_run)
+            except OSError as error:
+                _log.warning('%s/run: %s; an unclean start may take longer', self.path, error)
 
     def _check_open(self) -> None:
         if self._closing:
@@ -172,8 +183,8 @@ class DataDirectory:
         except BlockingIOError:
             owner = read_file(self._files, f'{self.path}/lock').decode(errors='replace').strip()
             raise ConfigError('data', self.path, f'process {owner} uses this directory; one at a time can') from None
-        self._files.truncate(handle, 0)
         with suppress(OSError):  # for people only; the disk may be full
+            self._files.truncate(handle, 0)
             write_all(self._files, handle, [b'%d\n' % os.getpid()], 0)
         return handle
 
@@ -225,14 +236,23 @@ class DataDirectory:
             epoch += 1
         if clean is not None:
             self._records = clean['logs']
-        replace_file(self._files, self.path, 'run', json.dumps({'epoch': epoch, 'identity': identity}).encode())
+        self._epoch, self._identity = epoch, identity
+        self._unclean = {each for each in self._files.listdir(f'{self.path}/logs') if not _deleted(each)}
+        self._unclean -= self._records.keys()
+        self._write_run()
+        was_down = bool(identity) and last['identity'] not in ('', identity)
         self._marks = Marks(
-            self._files, self.path, none_missing=not self._same_run or (clean is not None and clean['all'])
+            self._files, self.path, none_missing=epoch == 0 or was_down or (clean is not None and clean['all'])
         )
         if clean is not None:
             self._files.unlink(f'{self.path}/clean')
             self._files.fsync_dir(self.path)
         return epoch
+
+    def _write_run(self) -> None:
+        """With this run's identity only when no log is left that may have lost something when the machine was down."""
+        identity = self._identity if self._same_run or not self._unclean else ''
+        replace_file(self._files, self.path, 'run', json.dumps({'epoch': self._epoch, 'identity': identity}).encode())
 
     def _last_run(self) -> dict[str, Any]:
         path = f'{self.path}/run'
@@ -261,7 +281,7 @@ class DataDirectory:
     def _found(self) -> set[str]:
         names = set()
         for name in self._files.listdir(self._shared.logs):
-            if name.endswith('.deleted'):
+            if _deleted(name):
                 remove_tree(self._files, f'{self._shared.logs}/{name}')
             else:
                 names.add(name)
@@ -270,11 +290,11 @@ class DataDirectory:
 
     def _closed(self, log: LocalLog, deleted: bool) -> None:
         self._open.pop(log.name, None)
-        if deleted:
+        if deleted or not log.store.made:
             self._names.discard(log.name)
+            self._records.pop(log.name, None)
         elif log.clean:
-            if log.store.made:
-                self._records[log.name] = log.store.record()
+            self._records[log.name] = log.store.record()
         else:
             self._spoilt = True
 
@@ -282,10 +302,16 @@ class DataDirectory:
         shared = self._shared
         shared.syncer.stop()
         shared.open_files.close()
-        body = json.dumps({'all': not self._spoilt, 'logs': self._records}, separators=(',', ':')).encode()
+        body = json.dumps(
+            {'all': not (self._spoilt or self._unclean), 'logs': self._records}, separators=(',', ':')
+        ).encode()
         try:
             replace_file(self._files, self.path, 'clean', b'acklog clean %08x\n' % _crc32c.crc32c(body) + body)
         except OSError as error:
             _log.warning('%s/clean: %s; the next start looks at all logs', self.path, error)
         self._files.close(self._lock)
         self._lock = -1
+
+
+def _deleted(name: str) -> bool:
+    return name.endswith('.deleted')

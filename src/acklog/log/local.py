@@ -231,9 +231,9 @@ class LocalLog:
                 if store.made:
                     store.files.rename(store.path, gone)
             except OSError as error:
+                self._on_close(self, False)
                 raise log_error(store.path, error) from error
-            finally:
-                self._on_close(self, True)
+            self._on_close(self, True)
             if store.made:
                 await disk.in_thread(disk.remove_log, store, gone)
 

@@ -27,7 +27,7 @@ class Shared:
     epoch: int
     producer_idle_ms: int
     closers: Executor | None = None  # threads that close many logs at once
-    directories: int = 0  # made in `logs`, or perhaps not on disk when found there
+    directories: int = 1  # made in `logs`, those found there counting as one: their entries may not be on disk
     directories_on_disk: int = 0  # so many of them are known to be
 
     def another_directory(self) -> int:

@@ -70,6 +70,7 @@ class Store:
     def from_record(self, record: Sequence[object]) -> None:
         """Take what `record` gave at the clean close."""
         self.start, *rest = record  # type: ignore[assignment]
+        self.made_as = self.shared.directories
         for fields in rest:
             segment = Segment(self.path, 0)
             segment.restore(fields)  # type: ignore[arg-type]
@@ -103,9 +104,9 @@ class Store:
 
     def _make_ready(self) -> None:
         if not self.made:
-            with suppress(FileExistsError):
+            with suppress(FileExistsError):  # the one before this failed, and had made it
                 self.files.mkdir(self.path)
-                self.made_as = self.shared.another_directory()
+            self.made_as = self.shared.another_directory()
             self.made = True
         if self.producers is None and self.segments:
             producers = Producers()
