@@ -14,7 +14,6 @@ import errno
 import logging
 import os
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import Concatenate, ParamSpec
 
 from acklog.log import start_file
@@ -57,7 +56,7 @@ def sync(store: Store, *, closing: bool = False) -> None:
         segment.synced = size
         if rolled and segment.completable:
             try:
-                segment.complete_on_disk(files)
+                segment.complete_on_disk(files, first=segment is store.segments[0])
             except OSError as error:  # the bytes are on disk; only that this is so is not
                 _log.warning('%s: %s', segment.index_path, error)
 
@@ -98,16 +97,14 @@ def start_at(store: Store, offset: int) -> None:
                 raise
 
 
-def sync_index(store: Store, path: str) -> None:
-    """Put an index file on disk, and that it is there. Raises OSError; then the file is gone, so that no later process
-    takes what is seen of it for what is on disk."""
+def sync_index(store: Store, segment: Segment) -> None:
+    """Put an index file on disk, and that it is there. Raises OSError; then the file is gone."""
     files = store.files
-    handle = files.open(path)
+    handle = files.open(segment.index_path)
     try:
         files.fdatasync(handle)
     except OSError:
-        with suppress(OSError):
-            files.unlink(path)
+        segment.remove_index(files)
         raise
     finally:
         files.close(handle)

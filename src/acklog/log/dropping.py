@@ -2,8 +2,8 @@
 
 Strategy: the start has been moved; now whole segments go that hold nothing from there on. Before that the sync thread
 must be done with them, and what they alone say of producers must be on disk elsewhere: in the index file that the next
-segment begins with. Only when the files are gone does the log forget the segments, so what could not be removed is
-tried again the next time.
+segment begins with, and with all that lies before that. Only when the files are gone does the log forget the segments,
+so what could not be removed is tried again the next time.
 """
 
 from __future__ import annotations
@@ -24,8 +24,14 @@ async def drop_below(store: Store, appender: Appender, reader: Reader, offset: i
         appender.check_open()
     if not store.below(offset):
         return
-    if store.snapshot_alone(store.below(offset)) and not store.snapshot_usable():
-        appender.roll()
+    while store.snapshot_alone(store.below(offset)):
+        if not store.snapshot_usable():
+            appender.roll()
+        elif any(each in store.dirty for each in store.segments[:-1]):
+            await appender.flush()  # what is cut off after a power loss takes along what lies behind it
+            appender.check_open()
+        else:
+            break
     dropped = store.segments[: store.below(offset)]
     reader.forget()
     for each in dropped:
@@ -40,7 +46,8 @@ async def _sync_snapshot(store: Store) -> None:
     """Put the index file on disk that alone will name the producers."""
     last = store.segments[-1]
     try:
-        await asyncio.to_thread(disk.sync_index, store, store.snapshot_to_sync())
+        store.write_snapshot()
+        await asyncio.to_thread(disk.sync_index, store, last)
     except OSError as error:
-        last.snapshot_lost = True  # a failed sync: another one of the same file would prove nothing
+        store.begin_index_anew(last)  # a failed sync: another one of the same file would prove nothing
         raise log_error(store.path, error) from error

@@ -45,6 +45,14 @@ def load(files: Files, directory: str, *, same_run: bool, marks_kept: bool, inte
 
     Raises Damaged, OSError (FileNotFoundError when there is no such directory).
     """
+    while (found := _loaded(files, directory, same_run, marks_kept, interval)) is None:
+        pass
+    return found
+
+
+def _loaded(files: Files, directory: str, same_run: bool, marks_kept: bool, interval: int) -> Loaded | None:
+    """None when something had to be cut off: what is left is to be looked at anew, for what segments behind the cut
+    say of producers does not count."""
     names = files.listdir(directory)
     for name in names:
         if name.endswith('.new'):
@@ -55,21 +63,20 @@ def load(files: Files, directory: str, *, same_run: bool, marks_kept: bool, inte
     start = start_file.read(files, directory)
     segments = _without_empty(files, segments)
     producers = Producers()
-    from_here = _producers_from(files, segments)
+    from_here = _producers_from(files, segments, same_run)
     for number, segment in enumerate(segments):
-        below = next((each.base for each in segments[number + 1 :] if each.size), None)
+        below = _below(segments, number)
         segment.rolled = number + 1 < len(segments)
         fault = _load(files, segment, below, producers if number >= from_here else None, same_run, interval)
         if fault is None and below is not None and segment.next < below and start < below:
             fault = f'offsets from {segment.next} up to {below} are missing'
         if fault is not None:
             _cut(files, segments[number:], fault, same_run)
-            del segments[number + 1 :]
-            segment.rolled = False
-            break
+            return None
         if segment.rolled and number >= from_here:
             _mark(files, segment, producers)
-    _drop_orphan(files, segments, start, same_run)
+    if _drop_orphan(files, segments, start, same_run):
+        return None
     for segment in segments:
         segment.own = segment.size
         if segment.rolled:
@@ -104,21 +111,21 @@ def _without_empty(files: Files, segments: list[Segment]) -> list[Segment]:
     return kept
 
 
-def _drop_orphan(files: Files, segments: list[Segment], start: int, same_run: bool) -> None:
-    """The same for the last one, once it is known where the one before it ends. It begins above that when what was
-    written between them is lost."""
+def _drop_orphan(files: Files, segments: list[Segment], start: int, same_run: bool) -> bool:
+    """The same for the last one, once it is known where the one before it ends; says whether it did. It begins above
+    that when what was written between them is lost."""
     if len(segments) < 2 or segments[-1].size:
-        return
+        return False
     last, end = segments[-1], segments[-2].next
     if last.base == end or end < last.base <= start:
-        return
+        return False
     if end < last.base:
         missing = f'{last.path}: at 0: offsets from {end} up to {last.base} are missing'
         if same_run:
             raise Damaged(missing)
         _log.warning('%s; no sync had covered them', missing)
-    segments.pop().remove(files)
-    segments[-1].rolled = segments[-1].complete
+    last.remove(files)
+    return True
 
 
 def _check_missing(files: Files, directory: str, names: list[str], bases: list[int]) -> None:
@@ -132,10 +139,16 @@ def _check_missing(files: Files, directory: str, names: list[str], bases: list[i
         files.unlink(segment.index_path)
 
 
-def _producers_from(files: Files, segments: list[Segment]) -> int:
-    """Number of the last segment whose index file begins with all producers."""
+def _below(segments: list[Segment], number: int) -> int | None:
+    """Offsets from here on do not count in that segment."""
+    return next((each.base for each in segments[number + 1 :] if each.size), None)
+
+
+def _producers_from(files: Files, segments: list[Segment], same_run: bool) -> int:
+    """Number of the last segment whose index file begins with all producers, in a chunk that can be believed."""
     for number in range(len(segments) - 1, 0, -1):
-        chunks = chunks_of(files, segments[number])
+        segment = segments[number]
+        chunks, _ = _vouched(files, segment, _below(segments, number), same_run, segment.size)
         if chunks and chunks[0].flags & ALL_PRODUCERS:
             return number
     return 0
@@ -161,6 +174,7 @@ def _load(
     if not chunks and producers:
         chunks = _snapshot(files, segment, producers)
     fold(segment, chunks, producers)
+    segment.snapshot_late = bool(chunks) and chunks[0].written > segment.synced
     _cut_index(files, segment)
     if segment.complete:
         return None

@@ -42,7 +42,7 @@ def rewrite(files: Files, directory: str, segments: Sequence[Segment], end: int,
         segment.synced = segment.size
         segment.fresh = False
         if segment.rolled and segment.completable:
-            segment.complete_on_disk(files)
+            segment.complete_on_disk(files, first=segment is found.segments[0])
     return found._replace(sync_failed=False)
 
 
@@ -72,9 +72,9 @@ def _rewrite(files: Files, directory: str, segment: Segment) -> None:
         files.fsync_dir(directory)
     finally:
         files.close(old)
-    index = f'{directory}/{first:020d}.index'
-    with suppress(FileNotFoundError):
-        files.unlink(index)
+    if segment.synced:  # else it is the segment's own, which may be all that tells of producers
+        with suppress(FileNotFoundError):
+            files.unlink(f'{directory}/{first:020d}.index')
 
 
 def _check(files: Files, segment: Segment, handle: int) -> int:

@@ -51,7 +51,7 @@ class Segment:
         'path',
         'rolled',
         'size',
-        'snapshot_lost',
+        'snapshot_late',
         'synced',
     )
 
@@ -76,7 +76,7 @@ class Segment:
         self.marked = 0  # bytes of the segment that the index file speaks of
         self.marked_entries = 0
         self.marked_synced = -1  # what it says is on disk, itself being there
-        self.snapshot_lost = False  # a sync of its index file has failed
+        self.snapshot_late = False  # its index file begins with a chunk that speaks of bytes not on disk
         self.rolled = False  # nothing is appended any more
         self.complete = False  # rolled, on disk, and the index file says so
         self.fresh = True  # its directory entry may not be on disk
@@ -126,15 +126,22 @@ class Segment:
             producers[1],
         )
 
-    def write_chunk(self, files: Files, chunk: Chunk, *, sync: bool = False) -> None:
-        """Add a chunk to the index file. Raises OSError; then nothing counts of it."""
+    def write_chunk(self, files: Files, chunk: Chunk, *, sync: bool = False, first: bool = False) -> None:
+        """Add a chunk to the index file. Raises OSError; then nothing counts of it. After a failed sync the file is
+        gone, but not that of the log's `first` segment: where it alone tells of producers, it was on disk before."""
         handle = files.open(self.index_path, create=True)
         try:
             data = chunk.encode(self.index_crc)
             end = write_all(files, handle, [data], self.index_size)
             if sync:
                 files.truncate(handle, end)
-                files.fdatasync(handle)
+                try:
+                    files.fdatasync(handle)
+                except OSError:
+                    if not first:
+                        self.remove_index(files)
+                        self.begin_index_anew()
+                    raise
         finally:
             files.close(handle)
         self.index_size = end
@@ -143,14 +150,24 @@ class Segment:
         self.marked_synced = chunk.synced if sync else -1
         self.marked_entries += chunk.entries
 
+    def remove_index(self, files: Files) -> None:
+        """A sync of the index file has failed: no process is to take what is seen of it for what is on disk."""
+        with suppress(OSError):
+            files.unlink(self.index_path)
+
+    def begin_index_anew(self) -> None:
+        """It has been removed."""
+        self.index_size = self.index_crc = self.marked = self.marked_entries = 0
+        self.marked_synced = -1
+
     @property
     def completable(self) -> bool:
         """Its index file may say that the segment is complete, as it speaks of all its bytes."""
         return not self.complete and self.marked == self.size
 
-    def complete_on_disk(self, files: Files) -> None:
-        """All bytes of a rolled segment are on disk: let its index file say so, durably."""
-        self.write_chunk(files, self.chunk(COMPLETE, (0, b'')), sync=True)
+    def complete_on_disk(self, files: Files, *, first: bool) -> None:
+        """All bytes of a rolled segment are on disk: let its index file say so, durably. Raises OSError."""
+        self.write_chunk(files, self.chunk(COMPLETE, (0, b'')), sync=True, first=first)
         self.complete = True
 
     def remove(self, files: Files) -> None:

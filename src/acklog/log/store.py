@@ -175,9 +175,12 @@ class Store:
             return
         everything = self._all_producers or not segment.index_size
         encoded = producers.encode_all() if everything else producers.encode_changed()
+        first = not segment.index_size
         try:
             segment.write_chunk(self.files, segment.chunk(ALL_PRODUCERS if everything else 0, encoded))
             self._all_producers = False
+            if first:
+                segment.snapshot_late = segment.size > segment.synced
         except OSError as error:
             self._all_producers = True
             _log.warning('%s: %s', segment.index_path, error)
@@ -237,26 +240,27 @@ class Store:
         """Whether that file begins with all producers, or can be made to: as they were when the segment began, for of
         what it says of later batches nothing counts that no sync has covered."""
         last = self.segments[-1]
-        return not last.size or (last.index_size > 0 and not last.snapshot_lost)
+        return not last.size or (last.index_size > 0 and not last.snapshot_late)
 
-    def snapshot_to_sync(self) -> str:
-        """That file, which is to be synced. Raises OSError when the producers cannot be written there."""
+    def write_snapshot(self) -> None:
+        """Have that file begin with all producers. Raises OSError."""
         last = self.segments[-1]
-        if last.snapshot_lost:
-            last.index_size = last.index_crc = last.marked_entries = 0
-            last.snapshot_lost = False
-            self._all_producers = True
         while not last.index_size:
             self.mark(always=True)
             if self._all_producers and not self.shared.reserve.give():
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), last.index_path)
-        return last.index_path
+
+    def begin_index_anew(self, segment: Segment) -> None:
+        """Its index file is gone, or of no use."""
+        segment.begin_index_anew()
+        self._all_producers = True
 
     def seal(self) -> None:
         """In a thread, at a clean close, when all bytes are on disk: let the index file say all, durably. OSError."""
         segment, producers = self.segments[-1], self.producers
         assert producers is not None
-        segment.write_chunk(self.files, segment.chunk(ALL_PRODUCERS, producers.encode_all()), sync=True)
+        chunk = segment.chunk(ALL_PRODUCERS, producers.encode_all())
+        segment.write_chunk(self.files, chunk, sync=True, first=segment is self.segments[0])
 
     def close_files(self) -> None:
         for each in self.segments:
