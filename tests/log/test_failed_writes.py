@@ -171,3 +171,39 @@ async def test_a_log_that_cannot_be_closed_cleanly_leaves_the_others_clean(local
     assert other.epoch == epoch + 1
     assert await contents(other) == ['x']
     assert await contents(await local.open()) == ['a', 'b']
+
+
+async def test_a_sync_that_fails_while_the_log_is_closed(local: LocalWorld) -> None:
+    """What no sync covered is written anew by whoever opens the log next, not beside it by the one that was closed."""
+    log = await local.open()
+    await put(log, 'a', durability=SYNCED)
+    gate = Gate(local)
+    local.files.fail('fdatasync', errno.EIO, LOG)
+    appending = asyncio.ensure_future(put(log, 'b', durability=SYNCED))
+    await soon(lambda: gate.begun)
+    closing = asyncio.ensure_future(log.close())
+    await asyncio.sleep(0)
+    gate.open()
+    results = await asyncio.gather(appending, closing, return_exceptions=True)
+    assert all(isinstance(each, LogError) for each in results)
+    renamed = local.files.calls['rename']
+    await asyncio.sleep(0.05)
+    assert local.files.calls['rename'] == renamed
+    log = await local.open()
+    assert await contents(log) == ['a', 'b']
+
+
+async def test_a_start_that_retention_moved_in_memory_only(local: LocalWorld) -> None:
+    log = await local.open(config=LogConfig(segment_bytes=300, retention_ms=-1, retention_bytes=300))
+    for value in 'abcd':
+        await put(log, value * 200, durability=SYNCED)
+    local.files.fail('unlink', errno.EIO)
+    with pytest.raises(Failed):
+        await log.retain(NOW, None)
+    local.files.fail('unlink', errno.EIO)
+    with pytest.raises(Failed):
+        await log.truncate_before(1)
+    start = await log.truncate_before(1)
+    assert start == log.start >= 1
+    await local.power_loss()
+    assert (await local.open()).start == start

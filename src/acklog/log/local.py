@@ -123,7 +123,9 @@ class LocalLog:
             if offset > self._progress.written:
                 raise OutOfRange(offset, store.start, self._progress.written)
             if offset <= store.start:
-                return store.start
+                if not store.below(store.start):
+                    return store.start
+                offset = store.start  # where retention has moved it, and could not remove what is below
             if offset > self._progress.on_disk and not store.sync_failed:
                 await self.flush()  # or a power loss leaves the start, and not what the producers below it had sent
             if offset == self._progress.written and not store.sync_failed:
@@ -214,6 +216,7 @@ class LocalLog:
             store.sync_has_failed()
             raise log_error(store.path, error) from error
         finally:
+            self._progress.ended = True
             appender.end_waiting(lambda: Closed(f'{store.path} is closed'))
             store.close_files()
             self._on_close(self, False)
@@ -253,7 +256,7 @@ class LocalLog:
         store, appender = self._store, self._appender
         async with self._lock():
             await self._progress.quiet()
-            if not store.sync_failed:
+            if self._progress.ended or not store.sync_failed:
                 return
             try:
                 found = await asyncio.to_thread(
