@@ -10,6 +10,7 @@ from tests.log.slow_disk import LOG, Gate, soon
 from tests.log.worlds import NOW, SYNCED, LocalWorld, contents, put
 
 from acklog.errors import LogError
+from acklog.log.disk import finish
 from acklog.log.seam import Appended, LogConfig
 
 MARK = '*/sync-failed'
@@ -119,3 +120,40 @@ async def test_killed_after_a_failed_sync_of_what_alone_names_the_producers(loca
     log = await local.open()
     assert await contents(log) == ['b' * 200]
     assert await put(log, 'a' * 200, producer=(7, 0, 0)) == Appended(0, 0, -1, True)
+
+
+async def test_killed_while_a_log_is_closed_and_a_sync_fails(local: LocalWorld) -> None:
+    log = await local.open()
+    await put(log, 'a', durability=SYNCED)
+    await put(log, LONG)
+    local.files.fail('fdatasync', errno.EIO, LOG)
+    with pytest.raises(OSError, match='Input/output error'):
+        finish(log.store)  # type: ignore[attr-defined]  # in its thread, and the loop had no turn
+    await local.kill()
+    log = await local.open()
+    await soon(lambda: not log.store.sync_failed)  # type: ignore[attr-defined]
+    await put(log, 'c', durability=SYNCED)
+    await local.power_loss()
+    assert await contents(await local.open()) == ['a', LONG, 'c']
+
+
+@pytest.mark.parametrize('killed', [False, True])
+async def test_a_failed_sync_of_a_torn_end_that_was_cut(local: LocalWorld, killed: bool) -> None:
+    log = await local.open()
+    await put(log, 'a', durability=SYNCED)
+    await put(log, LONG)
+    await local.kill()
+    path = f'{local.path}/logs/log/{0:020}.log'
+    handle = local.files.open(path)
+    local.files.pwritev(handle, [b'torn'], local.files.size(handle))
+    local.files.close(handle)
+    local.files.fail('fdatasync', errno.EIO, LOG)
+    with pytest.raises(LogError):
+        await local.open()
+    if killed:
+        await local.kill()
+    log = await local.open()
+    await soon(lambda: not log.store.sync_failed)  # type: ignore[attr-defined]
+    await put(log, 'c', durability=SYNCED)
+    await local.power_loss()
+    assert await contents(await local.open()) == ['a', LONG, 'c']

@@ -77,7 +77,11 @@ def finish(store: Store) -> None:
     if store.sync_failed:
         raise OSError(errno.EIO, os.strerror(errno.EIO), store.path)
     fresh = any(each.fresh for each in store.segments)
-    sync(store, closing=True)
+    try:
+        sync(store, closing=True)
+    except OSError:
+        store.leave_mark()  # at once, not only when the loop hears of it
+        raise
     if not store.sealed:
         fresh = fresh or not store.segments[-1].index_size
         store.seal()

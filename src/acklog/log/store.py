@@ -84,7 +84,14 @@ class Store:
     def recover(self, *, same_run: bool, marks_kept: bool) -> None:
         """Look at the files. Raises Damaged, OSError; FileNotFoundError when there are none."""
         interval = self.config.index_interval_bytes
-        self.adopt(load(self.files, self.path, same_run=same_run, marks_kept=marks_kept, interval=interval))
+        try:
+            found = load(self.files, self.path, same_run=same_run, marks_kept=marks_kept, interval=interval)
+        except FileNotFoundError:
+            raise
+        except OSError:
+            self.leave_mark()  # it may have been a sync
+            raise
+        self.adopt(found)
         self.made_as = self.shared.another_directory()  # whoever made it may not have come to sync that
 
     def adopt(self, found: Loaded) -> None:
