@@ -123,3 +123,17 @@ async def test_cutting_and_keeping_to_retention_on_a_full_disk() -> None:
     assert (log.start, log.end) == (end, end)
     assert (await log.append(again, NOW + 2000, SYNCED)).duplicate
     await local.close()
+
+
+async def test_a_reserve_that_cannot_be_made_smaller_is_still_there() -> None:
+    local = LocalWorld(reserve_bytes=16_000)
+    internal = await local.open('__state', internal=True)
+    await put(internal, 'a')
+    local.files.memory.capacity = local.files.memory.used
+    local.files.fail('truncate', errno.EIO, '*/reserve', times=20)
+    for _ in range(20):
+        with pytest.raises(Full):
+            await put(internal, 'b' * 500)
+    await put(internal, 'b' * 500, durability=SYNCED)
+    assert await contents(internal) == ['a', 'b' * 500]
+    await local.close()

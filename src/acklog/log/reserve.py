@@ -57,8 +57,7 @@ class Reserve:
             return False
         if self._have == self._size:
             _log.warning('%s: no space left; publishing is refused, internal logs use the reserve', self._directory)
-        self._resize(max(0, self._have - self._step))
-        return True
+        return self._resize(max(0, self._have - self._step))
 
     def refused(self, now: int) -> None:
         """A log that may not use it has found no space: say so, now and then."""
@@ -105,8 +104,7 @@ class Reserve:
         self.short = False
         return True
 
-    def _resize(self, size: int) -> None:
-        self._have = size
+    def _resize(self, size: int) -> bool:
         self.short = True
         try:
             handle = self._files.open(self._path, create=True)
@@ -116,3 +114,6 @@ class Reserve:
                 self._files.close(handle)
         except OSError as error:
             _log.warning('%s: %s', self._path, error)
+            return False
+        self._have = size
+        return True
