@@ -4,6 +4,7 @@ lost with it when the power goes then."""
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import AsyncIterator, Coroutine
 from typing import Any
@@ -15,7 +16,7 @@ from tests.log.slow_disk import soon
 
 from acklog.broker.catalog.config_changes import change_topic
 from acklog.broker.operations import Selection
-from acklog.errors import Failed
+from acklog.errors import Failed, LogError
 from acklog.log.seam import Durability
 from acklog.wire.record_batch import build
 
@@ -118,5 +119,20 @@ async def test_what_was_being_written_anew_when_the_process_died_does_not_keep_t
             await world.catalog.create_topic('new', 1)
         else:
             await world.broker.operations.scheduled_cancel(world.caller('o'), Selection('orders'))
+    await world.restart()
+    assert 'orders' in world.catalog.topics
+
+
+@pytest.mark.parametrize('settings', [SYNC_ALL, SYNC_LATER])
+async def test_nor_does_the_journal(settings: dict[str, str]) -> None:
+    """Though a start may have something to tell it."""
+    world, topic = await machine(settings)
+    await world.publish_one(topic, b'kept', Durability.SYNCED)
+    assert await world.take_all(topic) == [0]
+    world.files.fail('fdatasync', path='*__share_state*')
+    world.files.fail('pwritev', path='*/__share_state/*.new', times=None)
+    await world.sign_off('m', 2, topic, 0)
+    with contextlib.suppress(LogError):
+        await world.broker.deliveries.journal.log.flush()
     await world.restart()
     assert 'orders' in world.catalog.topics

@@ -109,7 +109,7 @@ async def test_killed_after_a_failed_sync_of_what_alone_names_the_producers(loca
     log = await local.open(config=LogConfig(segment_bytes=300))
     await put(log, 'a' * 200, producer=(7, 0, 0))
     await put(log, 'b' * 200)
-    local.files.fail('fdatasync', errno.EIO, '*.index', after=1)
+    local.files.fail('fdatasync', errno.EIO, f'*/{1:020d}.index')
     with pytest.raises(LogError):
         await log.truncate_before(1)
     await local.kill()

@@ -134,6 +134,7 @@ class DataDirectory:
                 self._check_open()
         self._names.add(name)
         log = self._open[name] = LocalLog(name, store, internal=internal, on_close=self._closed)
+        await log.mended()
         return log
 
     async def _recovered(self, name: str) -> None:

@@ -242,6 +242,11 @@ class LocalLog:
 
     # --- after a failure
 
+    async def mended(self) -> None:
+        """What a failed sync did not cover has been written anew, or could not be: writes are refused then."""
+        if self._rewriting is not None:
+            await asyncio.wait([self._rewriting])
+
     def _rewrite_soon(self, now: int | None = None) -> None:
         """Unless it is under way, or was tried less than RETRY_MS ago."""
         if self._rewriting is not None and not self._rewriting.done():
