@@ -94,3 +94,11 @@ async def test_who_says_goodbye_has_none() -> None:
     assert world.fate(topic, 0) == 'available'
     cut(world)
     assert await world.beat('m', 1) == 'error 25'
+
+
+async def test_one_that_is_over_while_the_server_stops_is_no_failure() -> None:
+    world, topic = await holding(GRACE)
+    cut(world)
+    world.groups.stop()
+    world.pass_time(GRACE)
+    assert world.fate(topic, 0) == 'acquired m'

@@ -11,6 +11,7 @@ from tests.broker.groups_world import World, settled
 from acklog.broker.apis.share_group_describe import API as DESCRIBE
 from acklog.broker.apis.share_group_heartbeat import API as HEARTBEAT
 from acklog.broker.catalog import topics
+from acklog.broker.groups import members
 from acklog.errors import Failed
 
 NOT_AVAILABLE, UNKNOWN_MEMBER, INVALID, GROUP_NOT_FOUND, FULL, FENCED = 15, 25, 42, 69, 81, 110
@@ -256,3 +257,62 @@ async def test_members_are_described() -> None:
     [assigned] = member['assignment']['topic_partitions']
     assert (assigned['topic_id'].bytes, assigned['topic_name'], list(assigned['partitions'])) == (topic, 'a', [0])
     assert (described[1]['error_code'], described[1]['group_state']) == (GROUP_NOT_FOUND, 'Dead')
+
+
+async def test_who_leaves_after_a_restart_gives_back_what_it_held_at_once() -> None:
+    """Nobody else would close its session, over which it held that."""
+    world = await World.open()
+    topic = await world.topic('a')
+    await world.publish(topic, 1)
+    await world.catalog.alter_group_configs('g', lambda _: {'share.auto.offset.reset': 'earliest'})
+    await world.beat('m', 0, 'a')
+    assert await world.take('m', 0, (topic, 0)) == [0]
+    await world.restart()
+    assert await world.beat('m', -1) == '-1'
+    assert world.fate(topic, 0) == 'available after 1 failure'
+    assert await world.notes('session') == []
+
+
+async def test_a_heartbeat_whose_connection_is_gone_is_none_that_the_member_has() -> None:
+    world = await World.open()
+    topic = await world.topic('a')
+    await world.publish(topic, 1)
+    await world.catalog.alter_group_configs('g', lambda _: {'share.auto.offset.reset': 'earliest'})
+    world.caller('gone').closed = True
+    await world.beat('m', 0, 'a', via='gone')
+    assert await world.take('m', 0, (topic, 0)) == [0]
+    world.close('m-takes')
+    assert world.fate(topic, 0) == 'available after 1 failure'
+
+
+async def test_heartbeats_ask_for_one_call_of_the_timer() -> None:
+    world = await World.open()
+    await world.beat('m', 0, 'a')
+    before = len(world.calls)
+    for _ in range(20):
+        world.pass_time(1000)
+        await world.beat('m', 1)
+        await world.beat('n', 0, 'a')
+        await world.beat('n', -1)
+    assert len(world.calls) == before
+
+
+async def test_names_of_topics_are_bounded_over_all_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(members, 'MAX_NAMES', 3)
+    world = await World.open()
+    assert await world.beat('m', 0, 'a', 'b') == '1: '
+    assert await world.beat('m', 0, 'a', 'b', group='h') == f'error {FULL}'
+    assert await world.beat('m', 1, 'a', 'b', 'c') == '2'
+    assert await world.beat('m', 2, 'a') == '3'
+    assert await world.beat('m', 0, 'a', 'b', group='h') == '1: '
+    assert await world.beat('n', 0, 'a', group='h') == f'error {FULL}'
+    assert await world.beat('m', -1) == '-1'
+    assert await world.beat('n', 0, 'a', group='h') == '2: '
+
+
+async def test_a_look_at_the_members_sees_a_topic_that_was_made_since() -> None:
+    world = await World.open()
+    await world.beat('m', 0, 'a')
+    await world.topic('a', 2)
+    [member] = world.groups.members.of('g')
+    assert [(topic.name, list(indexes)) for topic, indexes in member.assignment.items()] == [('a', [0, 1])]

@@ -8,6 +8,9 @@ from collections.abc import AsyncIterator
 import pytest
 from tests.broker.groups_world import World, settled
 
+from acklog.broker.broker import JOURNAL
+from acklog.errors import Full
+
 
 @pytest.fixture
 async def world(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[World]:
@@ -28,3 +31,22 @@ async def test_a_group_that_is_deleted_while_it_is_paused_leaves_nothing(world: 
     await settled()
     assert world.broker.pauses.of(group) is None
     assert world.catalog.notes('paused') == {}
+
+
+async def test_a_group_whose_end_could_not_be_written_everywhere_is_paused_no_more(world: World) -> None:
+    topic = await world.topic('t')
+    assert await world.take('a', 0, (topic, 0)) == []
+    group = world.catalog.groups['g']
+    await world.broker.pauses.pause(group, 'lunch')
+    world.directory.trouble.on_demand[JOURNAL] = [Full]
+    with pytest.raises(Full):
+        await world.groups.delete('g')
+    assert world.catalog.notes('paused') == {}
+
+
+async def test_who_is_not_paused_is_not_resumed(world: World) -> None:
+    group = await world.groups.ensure('g')
+    assert not await world.broker.pauses.resume(group)
+    await world.broker.pauses.pause(group, 'lunch')
+    assert await world.broker.pauses.resume(group)
+    assert not await world.broker.pauses.resume(group)

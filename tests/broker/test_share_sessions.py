@@ -122,3 +122,19 @@ async def test_deleting_the_group_ends_its_sessions() -> None:
     await world.groups.delete('g')
     assert await world.take('m', 1) == f'error {NOT_FOUND}'
     assert await world.take('m', 0, (topic, 0)) == [0]  # a new group of the same name
+
+
+async def test_a_session_that_could_not_be_opened_anew_is_no_more() -> None:
+    world, topic = await begun({'acklog.max.partitions': '1'})
+    assert await world.take('m', 0, (topic, 0), (topic, 1), (topic, 2)) == f'error {LIMIT}'
+    assert await world.notes('session') == []
+    assert await world.take('m', 1) == f'error {NOT_FOUND}'
+
+
+async def test_sessions_that_are_too_many_after_a_restart_are_forgotten() -> None:
+    world, topic = await begun()
+    assert await world.take('n', 0, (topic, 0)) == [1]
+    assert await world.notes('session') == ['m', 'n']
+    world._settings = {'group.share.max.share.sessions': '1'}
+    await world.restart()
+    assert len(await world.notes('session')) == 1
