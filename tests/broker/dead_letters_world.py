@@ -46,6 +46,20 @@ async def taken(world: World, count: int, *extra: NewRecord) -> bytes:
     return topic
 
 
+async def with_letters(world: World, count: int, **configs: str) -> bytes:
+    """`taken`, by a group that has a topic for its dead letters."""
+    await dead_letter_topic(world)
+    await configure(world, {NAME: DLQ, **{name.replace('_', '.'): text for name, text in configs.items()}})
+    return await taken(world, count)
+
+
+async def folded_anew(world: World) -> None:
+    """What the journal lost is read from it again, and what failed is tried again."""
+    for _ in range(10):
+        await settled()
+    world.pass_time(1000)
+
+
 def delivery(world: World, topic: bytes) -> Any:
     return world.broker.deliveries.find(world.catalog.groups['g'], topic, 0)
 

@@ -9,7 +9,6 @@ import pytest
 from tests.broker.dead_letters_world import (
     ACCEPT,
     AUTO_CREATE,
-    COPY,
     DLQ,
     ENABLE,
     NAME,
@@ -17,10 +16,12 @@ from tests.broker.dead_letters_world import (
     configure,
     dead_letter_topic,
     delivery,
+    folded_anew,
     letters,
     offsets,
     settle,
     taken,
+    with_letters,
 )
 from tests.broker.groups_world import World, settled
 
@@ -76,9 +77,7 @@ async def test_a_topic_that_takes_none_any_more_is_written_to_when_it_does_again
 
 
 async def test_a_write_that_fails_is_tried_again_later_and_later(world: World) -> None:
-    await dead_letter_topic(world)
-    await configure(world, {NAME: DLQ})
-    topic = await taken(world, 1)
+    topic = await with_letters(world, 1)
     log = world.catalog.topics[DLQ].log_name(0)
     world.directory.trouble.on_demand[log] = [Full, Full, Full]
     tries = []
@@ -94,9 +93,7 @@ async def test_a_write_that_fails_is_tried_again_later_and_later(world: World) -
 
 
 async def test_the_letters_of_a_write_with_an_unknown_outcome_are_written_again(world: World) -> None:
-    await dead_letter_topic(world)
-    await configure(world, {NAME: DLQ})
-    topic = await taken(world, 1)
+    topic = await with_letters(world, 1)
     world.directory.trouble.on_demand[world.catalog.topics[DLQ].log_name(0)] = [OutcomeUnknown]
     await settle(world, topic, (0, 0, REJECT, None))
     await settled()
@@ -127,9 +124,7 @@ async def test_what_was_dying_at_a_crash_is_written_after_it(world: World) -> No
 @pytest.mark.parametrize('turns', range(0, 40, 3))
 async def test_a_crash_at_any_moment_loses_no_letter(world: World, turns: int) -> None:
     """Each dead record has a letter, each letter its dead or dying record."""
-    await dead_letter_topic(world)
-    await configure(world, {NAME: DLQ})
-    topic = await taken(world, 5)
+    topic = await with_letters(world, 5)
     await settle(world, topic, (0, 4, REJECT, None))
     for _ in range(turns):
         await asyncio.sleep(0)
@@ -140,15 +135,11 @@ async def test_a_crash_at_any_moment_loses_no_letter(world: World, turns: int) -
 
 
 async def test_no_letter_speaks_of_a_death_that_the_journal_lost(world: World) -> None:
-    await dead_letter_topic(world)
-    await configure(world, {NAME: DLQ})
-    topic = await taken(world, 1)
+    topic = await with_letters(world, 1)
     world.directory.trouble.on_demand[JOURNAL] = [Failed]
     with pytest.raises(Failed):
         await settle(world, topic, (0, 0, REJECT, None))
-    for _ in range(10):
-        await settled()
-    world.pass_time(1000)
+    await folded_anew(world)
     assert await letters(world) == []
     assert world.fate(topic, 0) == 'acquired a'
     await settle(world, topic, (0, 0, REJECT, None))
@@ -157,9 +148,7 @@ async def test_no_letter_speaks_of_a_death_that_the_journal_lost(world: World) -
 
 async def test_no_letter_speaks_of_a_death_that_came_while_another_was_written_down(world: World) -> None:
     """And that the journal lost then."""
-    await dead_letter_topic(world)
-    await configure(world, {NAME: DLQ})
-    topic = await taken(world, 2)
+    topic = await with_letters(world, 2)
     world.directory.trouble.delay = 9
     journal = world.broker.deliveries.journal
     before = journal.log.visible_end
@@ -169,22 +158,16 @@ async def test_no_letter_speaks_of_a_death_that_came_while_another_was_written_d
     assert journal.log.visible_end == before
     world.directory.trouble.on_demand[JOURNAL] = [None, Failed]
     delivery(world, topic).acknowledge('a', [(1, 1, REJECT, None)])
-    for _ in range(10):
-        await settled()
-    world.pass_time(1000)
+    await folded_anew(world)
     assert set(await offsets(world)) == {0}
     assert [world.fate(topic, offset) for offset in (0, 1)] == ['dead', 'acquired a']
 
 
 async def test_letters_are_written_again_when_the_journal_lost_that_they_stand(world: World) -> None:
-    await dead_letter_topic(world)
-    await configure(world, {NAME: DLQ})
-    topic = await taken(world, 1)
+    topic = await with_letters(world, 1)
     await settle(world, topic, (0, 0, REJECT, None))
     world.directory.trouble.on_demand[JOURNAL] = [Failed]
-    for _ in range(10):
-        await settled()
-    world.pass_time(1000)
+    await folded_anew(world)
     assert await offsets(world) == [0, 0]
     assert world.fate(topic, 0) == 'dead'
 
@@ -203,9 +186,7 @@ async def test_records_that_the_log_loses_owe_no_letter_any_more(world: World) -
 @pytest.mark.parametrize('turns', range(0, 16, 2))
 async def test_a_seek_while_letters_are_being_made(world: World, turns: int) -> None:
     """No letter is about a record that has not died."""
-    await dead_letter_topic(world)
-    await configure(world, {NAME: DLQ, COPY: 'true'})
-    topic = await taken(world, 2)
+    topic = await with_letters(world, 2, errors_deadletterqueue_copy_record_enable='true')
     await settle(world, topic, (0, 1, REJECT, None))
     for _ in range(turns):
         await asyncio.sleep(0)
@@ -252,9 +233,7 @@ async def test_a_seek_forgets_what_was_dying(world: World) -> None:
 
 
 async def test_a_stop_waits_for_what_is_being_written(world: World) -> None:
-    await dead_letter_topic(world)
-    await configure(world, {NAME: DLQ})
-    topic = await taken(world, 1)
+    topic = await with_letters(world, 1)
     await settle(world, topic, (0, 0, REJECT, None))
     await world.stop_and_start()
     assert await offsets(world) == [0]

@@ -24,6 +24,7 @@ from tests.broker.dead_letters_world import (
     refusal,
     settle,
     taken,
+    with_letters,
 )
 from tests.broker.groups_world import START, World, settled
 
@@ -78,9 +79,7 @@ async def test_a_dead_letter_says_where_the_record_is_and_why_it_died(world: Wor
 
 
 async def test_a_copy_has_key_value_and_headers(world: World) -> None:
-    await dead_letter_topic(world)
-    await configure(world, {NAME: DLQ, COPY: 'true'})
-    topic = await taken(world, 3)
+    topic = await with_letters(world, 3, errors_deadletterqueue_copy_record_enable='true')
     await settle(world, topic, (0, 0, REJECT, None), (2, 2, REJECT, None))
     found = [(each.key, each.value, each.headers[0]) for each in await letters(world)]
     assert found == [(b'k0', b'v0', ('trace', b'0')), (b'k2', b'v2', ('trace', b'2'))]
@@ -126,9 +125,7 @@ async def test_letters_go_to_the_partition_of_the_same_number(world: World) -> N
 
 
 async def test_given_up_by_an_operator_is_a_death_too(world: World) -> None:
-    await dead_letter_topic(world)
-    await configure(world, {NAME: DLQ})
-    topic = await taken(world, 1)
+    topic = await with_letters(world, 1)
     await settle(world, topic, (0, 0, RELEASE, world.now + 9000))
     await world.broker.operations.waiting_discard(CALLER, 'g')
     [letter] = await letters(world)
@@ -136,9 +133,7 @@ async def test_given_up_by_an_operator_is_a_death_too(world: World) -> None:
 
 
 async def test_a_redriven_record_that_dies_again_has_another_letter(world: World) -> None:
-    await dead_letter_topic(world)
-    await configure(world, {NAME: DLQ})
-    topic = await taken(world, 1)
+    topic = await with_letters(world, 1)
     await settle(world, topic, (0, 0, REJECT, None))
     assert await offsets(world) == [0]
     assert (await world.broker.operations.redrive(CALLER, 'g')).records == 1

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
-from tests.broker.dead_letters_world import DLQ, NAME, REJECT, configure, dead_letter_topic, taken
+from tests.broker.dead_letters_world import DLQ, REJECT, with_letters
 from tests.broker.groups_world import START, World, delivery_of, settled
 
 from acklog.broker.api import Refused
@@ -329,9 +329,7 @@ async def test_what_somebody_who_is_cancelled_had_reserved_goes_to_who_waits(
 async def test_a_topic_that_is_deleted_while_dead_letters_are_written_to_it(
     world: World, turns: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    await dead_letter_topic(world)
-    await configure(world, {NAME: DLQ})
-    topic = await taken(world, 1)
+    topic = await with_letters(world, 1)
     world.directory.trouble.delay = DELAY
     deleting = asyncio.ensure_future(delete_topic(world.broker, world.catalog.topics[DLQ]))
     for _ in range(turns):
