@@ -162,12 +162,15 @@ class Poll:
     async def _written(self) -> None:
         """What of it is not in the journal was not taken: it may have got lost while others were looked at."""
         journal = self.broker.deliveries.journal
+        latest = journal.pending()
         journal.hurry()
         for key, turn in self._turns.items():
             try:
                 await journal.confirmed(turn)
             except LogError as error:
                 self.found[key] = answer_to(error)
+        if latest is not None:
+            await latest  # that the group has begun on others; where that got lost it begins anew
 
     async def _begin(self, keys: Iterable[Key]) -> None:
         """Partitions whose turn has not come: the group begins on all at the same time, so that it misses nothing of
