@@ -47,7 +47,7 @@ def _names_in(measures: Sequence[str]) -> Callable[[str], list[str]]:
 
 
 def _python() -> str:
-    """Its version, and how fast it is: one that was built without optimizations takes half as long again."""
+    """Its version, and how fast it is: builds differ."""
     count = 200_000
 
     def add() -> float:

@@ -61,11 +61,11 @@ async def test_a_start_after_all_logs_were_opened_knows_that_the_machine_stayed_
     await local.power_loss(paths='nothing')
     await put(await local.open('log'), 'b')
     await local.kill()
-    assert not local.directory._same_run
+    assert not local.directory._run.same_run
     for name in ('log', 'other'):
         await put(await local.open(name), 'c')
     await local.kill()
-    assert local.directory._same_run
+    assert local.directory._run.same_run
     assert await contents(await local.open()) == ['a', 'b', 'c']
 
 
