@@ -21,7 +21,7 @@ from acklog.server.addresses import show_address
 from acklog.server.clock import Clock
 from acklog.server.server import Server
 
-OF_DISKS = ('acklog.retention', 'acklog.storage')  # loggers that say what is wrong with a disk
+OF_DISKS = ('acklog.retention', 'acklog.storage', 'acklog.log.marks')  # loggers that say what is wrong with a disk
 
 Serve = Callable[..., Awaitable[Server]]
 
