@@ -5,8 +5,8 @@ from __future__ import annotations
 import errno
 
 import pytest
-from tests.log.slow_disk import Gate, soon
-from tests.log.test_marks import LONG, fail_a_sync
+from tests.log.slow_disk import Gate
+from tests.log.test_marks import fail_a_sync, goes_on_and_loses_nothing
 from tests.log.worlds import SYNCED, LocalWorld, contents, put
 
 from acklog.errors import LogError
@@ -76,11 +76,7 @@ async def test_a_clean_close_says_nothing_of_logs_that_were_not_opened(local: Lo
     await put(await local.open('other'), 'x')
     await local.restart()
     assert local.directory.epoch == epoch + 1
-    log = await local.open()
-    await soon(lambda: not log.store.sync_failed)  # type: ignore[attr-defined]
-    await put(log, 'c', durability=SYNCED)
-    await local.power_loss()
-    assert await contents(await local.open()) == ['a', LONG, 'c']
+    await goes_on_and_loses_nothing(local)
 
 
 async def test_where_it_is_not_known_whether_the_machine_stayed_up(
@@ -90,11 +86,7 @@ async def test_where_it_is_not_known_whether_the_machine_stayed_up(
     await local.kill()
     await fail_a_sync(local)
     await local.kill()
-    log = await local.open()
-    await soon(lambda: not log.store.sync_failed)  # type: ignore[attr-defined]
-    await put(log, 'c', durability=SYNCED)
-    await local.power_loss()
-    assert await contents(await local.open()) == ['a', LONG, 'c']
+    await goes_on_and_loses_nothing(local)
 
 
 @pytest.mark.parametrize('append_fails', [False, True])
