@@ -13,6 +13,7 @@ from tests.broker.stretches import longest
 from tests.lines import at_most
 
 from acklog.broker.api import Caller, Refused
+from acklog.broker.eager import turn
 from acklog.broker.operations import Ack, Delivery
 from acklog.errors import CorruptBatch
 from acklog.log.seam import Durability
@@ -178,8 +179,8 @@ async def test_what_is_taken_away_while_records_are_looked_for_is_left_alone(wor
     await take(world, 1)
     await seek(world, MANY - 100)
     begun = asyncio.ensure_future(take(world, 100, max_bytes))
-    while not world.fate(topic, MANY - 1).startswith('acquired'):  # noqa: ASYNC110
-        await asyncio.sleep(0)
+    while not world.fate(topic, MANY - 1).startswith('acquired'):
+        await turn()
     assert not begun.done()
     await world.broker.operations.leave(CALLER, 'g', 'm')
     others = await world.broker.operations.acquire(CALLER, 'g', 'other', ['t'], 50, 1 << 20)

@@ -63,7 +63,7 @@ class Catalog(CatalogView):
         log = await opener.open(NAME, CONFIG, internal=True)
         catalog = cls(CatalogLog(log, CatalogState(settings), clock))
         await catalog._log.recover()
-        with contextlib.suppress(LogError):  # after a failed sync it is being written anew already
+        with contextlib.suppress(LogError):  # a disk that fails: what is there can be read, changes are refused
             await log.flush()  # the last process may have died before: what is built on it must not outlive it
         catalog._producer_id = catalog._producer_ids_end = catalog._state.next_producer_id
         if not catalog.cluster_id:

@@ -209,7 +209,7 @@ class Scheduled:
         # Before other records get those offsets. It is not shortened: of what has not been looked into yet nothing can
         # be said anew.
         await self._append(log, Durability.SYNCED if self._entries else Durability.WRITTEN)
-        with contextlib.suppress(LogError):  # after a failed sync it is being written anew already
+        with contextlib.suppress(LogError):  # a disk that fails: what is there can be read, changes are refused
             await log.flush()  # the last process may have died before
 
     async def close(self) -> None:
