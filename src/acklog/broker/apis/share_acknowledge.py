@@ -43,10 +43,10 @@ async def handle(broker: Broker, caller: Caller, version: int, request: wire.Req
             await turn()
         results = acknowledge_all(broker, caller, session, some, renew_allowed=version >= 2)
         parts.append((results, journal.pending()))
-    if request.session_epoch != FINAL_EPOCH:
-        journal.hurry()
     if request.session_epoch == FINAL_EPOCH:
         await broker.groups.close_session(session)
+    else:
+        journal.hurry()
     results = {}
     for part, written in parts:
         results |= await confirmed(part, written)
